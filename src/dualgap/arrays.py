@@ -1,0 +1,26 @@
+"""Names for the array types that kernels see, and the one place that brings arrays into that form."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Values: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+Columns: TypeAlias = npt.NDArray[np.uint32]
+Offsets: TypeAlias = npt.NDArray[np.int64]
+Words: TypeAlias = npt.NDArray[np.uint64]
+
+
+def canonical(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """A read-only, C-contiguous, aligned view of native byte order; a copy only where the array is not so already.
+
+    Read-only, because Numba compiles one more version of a kernel for each array type it meets: memory maps and
+    arrays that the caller protects then look like all others, and nothing the caller owns can be written to.
+    """
+    found = np.require(array, dtype=np.dtype(dtype).newbyteorder("="), requirements=["C", "A"])
+    view = np.asarray(found).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,22 @@
+"""Errors that a user can act on: one line that says what, where, which value, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """Something the caller gave cannot be used; the message says what, and the remedy."""
+
+
+class InternalError(RuntimeError):
+    """The library caught itself in a contradiction. It hands back nothing rather than something wrong."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of an error message about an unknown name: the nearest known one, and the whole list."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}" if known else "there are none"

@@ -1,0 +1,159 @@
+"""The only module that knows how Numba is configured. It uses Numba's public interface alone.
+
+- ``kernel`` compiles a hot loop: cached on disk, GIL released, IEEE division.
+- ``kernel_type`` lets compiled kernels call the methods of a ``NamedTuple`` class (a loss, a kind of rows).
+- ``prefetch`` asks the processor to fetch an array element that will be needed soon.
+
+Why ``NamedTuple`` and ``overload_method``: closures, dispatchers passed as arguments and jitclasses all compile,
+but none of them ever hits the cache in the next process.
+
+Why a cache folder of our own: Numba watches only the file that a kernel is written in. After an edit of
+``losses.py`` it would go on serving machine code of the old losses. So the folder is named by a hash of everything
+that kernels are made of: the building blocks below and the kernel's own file. Kernels therefore call only kernels
+of their own file and of the building blocks.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import inspect
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+import numba
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload_method
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
+
+BUILDING_BLOCKS = ("jit.py", "sums.py", "random.py", "losses.py", "rows.py")
+
+compiled: bool = not numba.config.DISABLE_JIT
+"""False under ``NUMBA_DISABLE_JIT=1``, where the same code runs as plain Python."""
+
+
+def cache_root() -> Path:
+    """The folder for compiled kernels: ``DUALGAP_CACHE``, else XDG's cache folder, else ``~/.cache/dualgap``."""
+    chosen = os.environ.get("DUALGAP_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "dualgap"
+    except RuntimeError:  # no home folder at all, as for some container users
+        return Path(os.devnull) / "dualgap"
+
+
+@functools.cache
+def _usable_root() -> Path | None:
+    """A folder that Numba may write to, or None, which switches caching off.
+
+    Numba insists on writing even where it only reads. So a read-only folder that ``dualgap warmup`` filled (in a
+    container image, say) is copied to a private folder that lives as long as this process.
+    """
+    root = cache_root()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=root).close()
+        return root
+    except OSError:
+        pass
+    try:
+        filled = root.is_dir() and any(root.iterdir())
+        if not filled:
+            return None
+        private = Path(tempfile.mkdtemp(prefix="dualgap-cache-"))
+        atexit.register(shutil.rmtree, private, ignore_errors=True)
+        return Path(shutil.copytree(root, private / "copy"))
+    except OSError:
+        return None
+
+
+@functools.cache
+def _stamp(file: str) -> str:
+    here = Path(__file__).parent
+    parts = [here / name for name in BUILDING_BLOCKS] + [Path(file)]
+    return hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:16]
+
+
+@overload
+def kernel(function: F, /) -> F: ...
+@overload
+def kernel(function: None = None, /, **options: Any) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+    """Compile a hot loop: cached on disk, GIL released, IEEE division."""
+    if function is None:
+        return functools.partial(kernel, **options)  # type: ignore[return-value]
+    root = _usable_root()
+    before = numba.config.CACHE_DIR
+    if root is not None:
+        numba.config.CACHE_DIR = str(root / _stamp(inspect.getfile(function)))
+    try:
+        return njit(cache=root is not None, nogil=True, error_model="numpy", **options)(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+_methods: dict[str, tuple[set[type], list[str]]] = {}  # method name -> (the classes that have it, its parameters)
+
+
+def kernel_type(cls: C) -> C:
+    """Let compiled kernels call the public methods of a ``NamedTuple`` class.
+
+    A method has the same parameters in every class that has it, and no field of any class shares its name.
+    """
+    for name, method in list(vars(cls).items()):
+        if not inspect.isfunction(method) or name.startswith("_"):
+            continue
+        parameters = list(inspect.signature(method).parameters)
+        if name not in _methods:
+            _methods[name] = (set(), parameters)
+            _attach(name, method)
+        classes, expected = _methods[name]
+        if parameters != expected:
+            raise TypeError(f"{cls.__name__}.{name} takes {parameters}, elsewhere {expected}")
+        classes.add(cls)
+    return cls
+
+
+def _attach(name: str, method: Callable[..., Any]) -> None:
+    classes = _methods[name][0]
+
+    def implement(self: Any, *args: Any) -> Any:
+        return getattr(self.instance_class, name) if self.instance_class in classes else None
+
+    implement.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]  # Numba rejects a bare *args
+    for tuple_type in (types.NamedTuple, types.NamedUniTuple):
+        overload_method(tuple_type, name, jit_options={"forceinline": True})(implement)
+
+
+@intrinsic  # type: ignore[misc]
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        native = context.make_array(signature.args[0])(context, builder, arguments[0])
+        byte = ir.IntType(8).as_pointer()
+        word = ir.IntType(32)
+        address = builder.bitcast(builder.gep(native.data, [arguments[1]]), byte)
+        function_type = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        read, keep, data = (ir.Constant(word, value) for value in (0, 3, 1))
+        builder.call(function, [address, read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+def _no_prefetch(array: Any, index: Any) -> None:
+    """Plain Python has nothing to prefetch."""
+
+
+prefetch = _prefetch if compiled else _no_prefetch

@@ -1,0 +1,330 @@
+"""The problem, and the certificate of any point. This module knows nothing of any solver.
+
+    P(w, b) = lam/2 |w|^2 + r(b) + 1/N sum_i c_i phi(<w, x_i> + b, y_i),      N = sum_i c_i
+    D(beta) = -1/N sum_i c_i phi*(-beta_i) - lam/2 |w(beta)|^2 + min_b (r(b) - z b)
+    w(beta) = 1/(lam N) sum_i c_i beta_i x_i,   z = 1/N sum_i c_i beta_i
+
+Weak duality: D(beta) <= P(w, b) for every beta and every (w, b). A row of weight 2 is that row twice, a row of weight
+0 is absent. In C-form J = P / lam with C = 1 / (lam N).
+
+A judgement is one pass over the data as the user gave them. It trusts no sum that a solver keeps: scores, losses,
+conjugates and w(beta) are computed anew in float64, the totals compensated, and every rounding error on the way is
+bounded (``sums.py``); the bounds are added to the gap. How each bound arises:
+
+- A score of k products errs by at most ``gamma(k + 2) (|w| |x_i| + |b|)``, by Cauchy and Schwarz. The loss is convex, so
+  that moves it by at most that much times the steeper of its slopes at either end of the interval.
+- ``sum c beta x`` over the m rows of a part errs, as a vector, by at most ``gamma(m + 2) sum c |beta| |x|`` in length;
+  parts are merged with compensation. ``lam/2 |w|^2`` then errs by ``lam |w| error + lam/2 error^2``.
+- Formulas of losses and conjugates err by a few units of their largest term; compensated totals by less than that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from .arrays import Floats, canonical
+from .bias import Bias, NoBias
+from .errors import InputError, InternalError
+from .jit import kernel
+from .losses import Loss
+from .sources import Block, Source
+from .sums import COMPENSATED, UNIT, add_vector, gamma, norm, two_sum
+
+Form = Literal["mean", "J"]
+
+# Where D <= 0 no relative gap follows from (P - D) / D, and the gap is measured against this part of P(0).
+# An optimum of 0 needs it: a constant target that a free bias fits exactly, or targets that are all 0.
+ABSOLUTE_SHARE = 1e-6
+
+
+class Point(NamedTuple):
+    """What a solver offers: a primal point, and a dual point if it has one."""
+
+    w: Floats
+    b: float
+    beta: Floats | None
+
+
+class Certificate(NamedTuple):
+    """Proof of how good a model is: the best objective possible lies between ``dual`` and ``primal``.
+
+    ``gap`` is ``primal - dual`` plus ``rounding``, a bound on all rounding errors in the two. Where ``dual > 0``,
+    ``relative_gap = gap / dual`` (less its rounding), and the objective is at most that fraction above the optimum;
+    where ``dual <= 0``, the gap is measured against a millionth of the objective of the all-zero model.
+    ``form`` is "mean" for P or "J" for P / lam.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    rounding: float
+    form: Form
+
+
+class Judgement(NamedTuple):
+    """A certificate in mean form with what the pass computed on the way."""
+
+    primal: float
+    primal_error: float
+    dual: float
+    dual_error: float
+    scores: Floats
+    w: Floats  # w(beta)
+    b: float  # the bias that belongs to beta
+
+
+class _Sums(NamedTuple):
+    """What one part of the rows adds to a judgement."""
+
+    loss: float
+    loss_lost: float
+    loss_error: float
+    conjugate: float
+    conjugate_lost: float
+    conjugate_error: float
+    balance: float  # sum c beta
+    balance_lost: float
+    mass: float  # sum c |beta|
+    length: float  # sum c |beta| |x|
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A source of rows, a loss, the strength of regularisation and the kind of bias."""
+
+    source: Source
+    loss: Loss
+    lam: float
+    bias: Bias = NoBias()  # noqa: RUF009  (frozen, without state)
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.lam) and self.lam > 0):
+            raise InputError(f"lam={self.lam!r} must be a positive finite number")
+        if self.loss.task == "classification":
+            wrong = np.abs(self.source.y) != 1.0
+            if wrong.any():
+                bad = int(np.argmax(wrong))
+                raise InputError(
+                    f"y[{bad}] is {self.source.y[bad]:g}; the {self.loss.name} loss needs labels -1 and +1"
+                )
+
+    @cached_property
+    def total_weight(self) -> float:
+        """N."""
+        return float(np.sum(self.source.weight, dtype=np.longdouble))
+
+    @cached_property
+    def present(self) -> int:
+        """How many rows have a positive weight: an epoch is that many visits."""
+        return int(np.count_nonzero(self.source.weight))
+
+    @property
+    def C(self) -> float:
+        """The C of the C-form."""
+        return 1.0 / (self.lam * self.total_weight)
+
+    @property
+    def scale(self) -> float:
+        """``1/(lam N)``: a step of beta_i by t moves w by scale c_i t x_i."""
+        return 1.0 / (self.lam * self.total_weight)
+
+    @property
+    def bias_rate(self) -> float:
+        """A step of beta_i by t moves b by bias_rate c_i t."""
+        strength = self.bias.strength(self.lam)
+        return 1.0 / (strength * self.total_weight) if strength > 0 else np.inf
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """The mean loss of the all-zero model, from y and the weights alone."""
+        return float(_loss_at_zero(self.source.y, self.source.weight, self.loss)) / self.total_weight
+
+    def certify(self, point: Point) -> Certificate:
+        """The certificate of a point, in mean form, from one pass over the data."""
+        found = self.judge(point)
+        return self.certificate(found.primal, found.primal_error, found.dual, found.dual_error)
+
+    def nothing(self) -> tuple[Point, Judgement]:
+        """The all-zero point and its judgement, which needs no pass over the data: D(0) = 0 for every loss."""
+        n, d = self.source.n, self.source.d
+        strength = self.bias.strength(self.lam)
+        penalty = 0.5 * strength * self.bias.centre**2 if strength < np.inf else 0.0
+        value = self.value_at_zero + penalty
+        point = Point(np.zeros(d), 0.0, np.zeros(n))
+        return point, Judgement(value, 32.0 * UNIT * value, 0.0, 0.0, np.zeros(n), point.w, self.bias.centre)
+
+    def judge(self, point: Point) -> Judgement:
+        """Compute P(point.w, point.b) and D(point.beta) anew, with bounds on their rounding errors."""
+        n, d = self.source.n, self.source.d
+        w = canonical(point.w, np.float64)
+        beta = canonical(np.zeros(n) if point.beta is None else point.beta, np.float64)
+        beta = canonical(self.bias.feasible(beta, self.source.weight), np.float64)
+        scores = np.empty(n)
+        length = norm(w) * (1.0 + COMPENSATED)
+
+        def visit(block: Block) -> tuple[_Sums, Floats, Floats, float]:
+            part = np.zeros(d)
+            sums = _judge(*block[:4], self.loss, w, point.b, length, beta[block.span], scores[block.span], part)
+            error = float(gamma(block.y.shape[0] + 2.0)) * sums.length
+            return sums, part, np.zeros(0), error
+
+        def merge(left: Any, right: Any) -> Any:
+            sums = _merge(left[0], right[0])
+            lost = left[2] if left[2].size else np.zeros(d)
+            add_vector(left[1], lost, right[1])
+            return sums, left[1], lost, left[3] + right[3]
+
+        sums, moment, lost, moment_error = self.source.reduce(visit, merge)
+        if lost.size:
+            moment += lost
+        primal, primal_error = self._primal(sums, length, point.b)
+        dual, dual_error = self._dual(sums, moment, moment_error)
+        strength = self.bias.strength(self.lam)
+        balance = (sums.balance + sums.balance_lost) / self.total_weight
+        b = self.bias.centre + (balance / strength if strength > 0 else 0.0)
+        return Judgement(primal, primal_error, dual, dual_error, scores, moment * self.scale, b)
+
+    def _primal(self, sums: _Sums, length: float, b: float) -> tuple[float, float]:
+        strength = self.bias.strength(self.lam)
+        shift = b - self.bias.centre
+        penalty = 0.0 if strength == np.inf else 0.5 * strength * shift * shift
+        if strength == np.inf and b != 0.0:
+            return np.inf, 0.0  # NoBias: such a point is not feasible
+        ridge = 0.5 * self.lam * length * length
+        mean = (sums.loss + sums.loss_lost) / self.total_weight
+        value = ridge + penalty + mean
+        error = sums.loss_error / self.total_weight + 16.0 * UNIT * (ridge + penalty + mean)
+        return value, error
+
+    def _dual(self, sums: _Sums, moment: Floats, moment_error: float) -> tuple[float, float]:
+        """D and a bound on its error, from ``moment = sum c beta x`` and the length of its error."""
+        if not np.isfinite(sums.conjugate):
+            return -np.inf, 0.0
+        weight, scale = self.total_weight, self.scale
+        conjugate = (sums.conjugate + sums.conjugate_lost) / weight
+        length = norm(moment)
+        ridge = 0.5 * scale * length * length / weight
+        moment_error += COMPENSATED * length
+        ridge_error = scale / weight * (length * moment_error + 0.5 * moment_error**2)
+
+        strength = self.bias.strength(self.lam)
+        z = (sums.balance + sums.balance_lost) / weight
+        z_error = COMPENSATED * sums.mass / weight
+        if strength == 0.0 and abs(z) > 0.0:
+            return -np.inf, 0.0  # Free: weak duality needs the weighted duals to sum to 0
+        pull = 0.0 if strength in (0.0, np.inf) else z * z / (2.0 * strength)
+        slope = abs(self.bias.centre) + (0.0 if strength in (0.0, np.inf) else (abs(z) + z_error) / strength)
+        if strength == np.inf:
+            term, term_error = 0.0, 0.0
+        else:
+            term, term_error = -self.bias.centre * z - pull, slope * z_error
+
+        value = -conjugate - ridge + term
+        size = abs(conjugate) + ridge + abs(self.bias.centre * z) + pull
+        error = sums.conjugate_error / weight + ridge_error + term_error + 16.0 * UNIT * size
+        return value, error
+
+    def certificate(self, primal: float, primal_error: float, dual: float, dual_error: float) -> Certificate:
+        """Put a primal and a dual value together; they may belong to different moments of a run."""
+        rounding = primal_error + dual_error
+        gap = primal - dual + rounding
+        if gap < 0.0:
+            raise InternalError(
+                f"weak duality broken: primal {primal!r} < dual {dual!r} by more than rounding {rounding!r}; "
+                "please report this with the data and the options"
+            )
+        sure = dual - dual_error
+        base = sure if sure > 0.0 else ABSOLUTE_SHARE * self.value_at_zero
+        relative = 0.0 if gap == 0.0 else (gap / base if base > 0.0 else np.inf)
+        return Certificate(primal, dual, gap, relative, rounding, "mean")
+
+    def in_form(self, certificate: Certificate, form: Form) -> Certificate:
+        """The same certificate for P ("mean") or for J = P / lam ("J")."""
+        if certificate.form == form:
+            return certificate
+        factor = 1.0 / self.lam if form == "J" else self.lam
+        primal, dual, gap, relative, rounding, _ = certificate
+        return Certificate(primal * factor, dual * factor, gap * factor, relative, rounding * factor, form)
+
+    def with_bias(self, bias: Bias) -> Problem:
+        """The same problem with another bias."""
+        return replace(self, bias=bias)
+
+
+def _merge(a: _Sums, b: _Sums) -> _Sums:
+    loss, loss_lost = two_sum(a.loss, b.loss)
+    conjugate, conjugate_lost = two_sum(a.conjugate, b.conjugate)
+    balance, balance_lost = two_sum(a.balance, b.balance)
+    return _Sums(
+        loss,
+        a.loss_lost + b.loss_lost + loss_lost,
+        a.loss_error + b.loss_error,
+        conjugate,
+        a.conjugate_lost + b.conjugate_lost + conjugate_lost,
+        a.conjugate_error + b.conjugate_error,
+        balance,
+        a.balance_lost + b.balance_lost + balance_lost,
+        a.mass + b.mass,
+        a.length + b.length,
+    )
+
+
+@kernel
+def _judge(
+    rows: Any,
+    y: Floats,
+    weight: Floats,
+    norms: Floats,
+    loss: Any,
+    w: Floats,
+    b: float,
+    length: float,
+    beta: Floats,
+    scores: Floats,
+    moment: Floats,
+) -> _Sums:
+    """One part of a judgement: fill in ``scores``, add ``c beta x`` to ``moment``, return the sums."""
+    total = lost = error = 0.0
+    dual = dual_lost = dual_error = 0.0
+    balance = balance_lost = mass = reach = 0.0
+    for i in range(y.shape[0]):
+        c = weight[i]
+        score = rows.dot(i, w) + b
+        scores[i] = score
+        if c == 0.0:
+            continue
+        size = np.sqrt(norms[i])
+        value = loss.value(y[i], score)
+        off = gamma(rows.count(i) + 4.0) * 1.01 * (length * size + abs(b)) + 4.0 * UNIT * (1.0 + abs(score) + abs(y[i]))
+        steep = max(abs(loss.slope(y[i], score - off)), abs(loss.slope(y[i], score + off)))
+        error += c * (1.01 * steep * off + 16.0 * UNIT * value)
+        total, rest = two_sum(total, c * value)
+        lost += rest
+
+        # a dual of 0 has a conjugate too: -inf phi, which is 0 for every loss here
+        a = beta[i]
+        if a != 0.0:
+            conjugate = loss.conjugate(y[i], a)
+            dual_error += c * 16.0 * UNIT * (abs(conjugate) + abs(a) * (1.0 + abs(y[i]) + abs(a)))
+            dual, rest = two_sum(dual, c * conjugate)
+            dual_lost += rest
+            balance, rest = two_sum(balance, c * a)
+            balance_lost += rest
+            mass += c * abs(a)
+            reach += 1.01 * c * abs(a) * size
+            rows.add(i, c * a, moment)
+    return _Sums(total, lost, error, dual, dual_lost, dual_error, balance, balance_lost, mass, reach)
+
+
+@kernel
+def _loss_at_zero(y: Floats, weight: Floats, loss: Any) -> float:
+    total = lost = 0.0
+    for i in range(y.shape[0]):
+        total, rest = two_sum(total, weight[i] * loss.value(y[i], 0.0))
+        lost += rest
+    return total + lost

@@ -1,0 +1,83 @@
+"""The solvers: one file an algorithm, and the registry that gives each its name.
+
+A solver is a frozen dataclass whose fields are its options: they make its help, its documentation and the checks of
+what a user passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, get_type_hints
+
+from ..errors import InputError, nearest
+from ..solve import Solver
+from .dcd import DCD
+
+SOLVERS: dict[str, type[Any]] = {solver.name: solver for solver in (DCD,)}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a solver, as a user sees it."""
+
+    name: str
+    type: str
+    default: Any
+    help: str
+
+
+def options_of(solver: type[Any]) -> list[Option]:
+    """The options of a solver; the seed is given apart."""
+    hints = get_type_hints(solver)
+    return [
+        Option(item.name, getattr(hints[item.name], "__name__", str(hints[item.name])), item.default, item.metadata["help"])
+        for item in fields(solver)
+        if item.name != "seed"
+    ]
+
+
+def choose(loss: Any, source: Any) -> str:
+    """What ``solver="auto"`` stands for."""
+    return "dcd"
+
+
+def make_solver(name: str, options: dict[str, Any], *, seed: int) -> Solver:
+    """A solver by name; every option must be one that it has."""
+    if name not in SOLVERS:
+        raise InputError(f"unknown solver {name!r}; {nearest(name, [*SOLVERS, 'auto'])}")
+    cls = SOLVERS[name]
+    known = {option.name: option for option in options_of(cls)}
+    values: dict[str, Any] = {}
+    for key, value in options.items():
+        if key not in known:
+            raise InputError(f"solver {name!r} has no option {key!r}; {nearest(key, known)}")
+        values[key] = convert(name, known[key], value)
+    if "seed" in {item.name for item in fields(cls)}:
+        values["seed"] = seed
+    solver: Solver = cls(**values)
+    return solver
+
+
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def convert(solver: str, option: Option, value: Any) -> Any:
+    """A value of the option's type, from text where the command line gave text."""
+    complaint = f"option {option.name}={value!r} of solver {solver!r} must be of type {option.type}"
+    if option.type == "bool":
+        if isinstance(value, str) and value.lower() in _WORDS:
+            return _WORDS[value.lower()]
+        if isinstance(value, bool):
+            return value
+        raise InputError(f"{complaint}: true or false")
+    if isinstance(value, bool):
+        raise InputError(complaint)
+    try:
+        if option.type == "int":
+            number = int(value)
+            if not isinstance(value, str) and number != value:
+                raise ValueError
+            return number
+        return float(value) if option.type == "float" else str(value)
+    except (TypeError, ValueError):
+        raise InputError(complaint) from None

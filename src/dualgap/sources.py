@@ -1,0 +1,134 @@
+"""Where rows come from. A source knows ``n``, ``d`` and ``entries``, yields blocks, and adds things up over them.
+
+``reduce`` is the only place that loops over blocks to add things up. Its blocks and the order of its additions do not
+depend on the number of threads, so neither does a certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from .arrays import Floats, canonical
+from .errors import InputError
+from .rows import Rows, as_rows, entry_count, row_count, slice_rows, squares
+
+T = TypeVar("T")
+
+
+class Block(NamedTuple):
+    """Some rows in a row, with all that belongs to them."""
+
+    rows: Rows
+    y: Floats
+    weight: Floats
+    norms: Floats  # squared Euclidean lengths
+    span: slice  # where the rows stand in the whole
+
+
+class Source(Protocol):
+    """What the rest of the project may ask of a source."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def d(self) -> int: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def y(self) -> Floats: ...
+    @property
+    def weight(self) -> Floats: ...
+    def blocks(self) -> Iterator[Block]: ...
+    def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T: ...
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Arrays in memory (or mapped into it): one block for solvers, a few for passes over all rows."""
+
+    rows: Rows
+    y: Floats
+    weight: Floats
+    norms: Floats
+    d: int
+    threads: int = 1
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.y.shape[0]
+
+    @cached_property
+    def entries(self) -> int:
+        """The number of stored entries."""
+        return entry_count(self.rows)
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, as one block."""
+        yield Block(self.rows, self.y, self.weight, self.norms, slice(0, self.n))
+
+    def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
+        """``visit`` every part, then ``merge`` the results from the first part to the last."""
+        edges = self._edges
+        parts = [self._part(first, last) for first, last in zip(edges[:-1], edges[1:], strict=True)]
+        if self.threads > 1 and len(parts) > 1:
+            with ThreadPoolExecutor(min(self.threads, len(parts))) as pool:  # ends with the pass: safe to fork
+                results = list(pool.map(visit, parts))
+        else:
+            results = [visit(part) for part in parts]
+        total = results[0]
+        for result in results[1:]:
+            total = merge(total, result)
+        return total
+
+    @cached_property
+    def _edges(self) -> list[int]:
+        """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add up."""
+        count = min(64, self.n, 2 + self.entries // (4 * self.d + 1_000_000)) if self.entries > 200_000 else 1
+        return [self.n * k // count for k in range(count + 1)]
+
+    def _part(self, first: int, last: int) -> Block:
+        span = slice(first, last)
+        return Block(slice_rows(self.rows, first, last), self.y[span], self.weight[span], self.norms[span], span)
+
+
+def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> InMemory:
+    """Check what the caller gave and wrap it, without a copy where it fits as it is."""
+    rows, d = as_rows(X)
+    n = row_count(rows)
+    if n == 0:
+        raise InputError(f"X has no rows (shape {(n, d)}); there is nothing to train on")
+    if d == 0:
+        raise InputError(f"X has 0 features (shape {(n, d)}); at least 1 is needed")
+    target = _vector(y, "y", n)
+    weight = np.ones(n) if sample_weight is None else _vector(sample_weight, "sample_weight", n)
+    if sample_weight is not None:
+        if weight.min() < 0:
+            bad = int(np.argmax(weight < 0))
+            raise InputError(f"sample_weight[{bad}] is {weight[bad]:g}; weights must be >= 0 (0 leaves the row out)")
+        if not weight.any():
+            raise InputError("all sample weights are 0; at least one row must have a positive weight")
+    return InMemory(rows, canonical(target, np.float64), canonical(weight, np.float64), canonical(squares(rows), np.float64), d, threads)
+
+
+def _vector(values: Any, name: str, n: int) -> Floats:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"{name} has shape {array.shape}; it must be one number a row, so {n} of them in one dimension")
+    if array.shape[0] != n:
+        raise InputError(f"{name} has {array.shape[0]} entries and X has {n} rows; they must be equally many")
+    try:
+        array = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} holds {array.dtype} values; they must be numbers") from None
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = int(np.argmin(finite))
+        raise InputError(f"{name}[{bad}] is {array[bad]}; {name} must hold finite numbers only")
+    return array
