@@ -107,7 +107,8 @@ class Run(NamedTuple):
     w: Floats  # the best primal point so far
     b: float
     beta: Floats  # the best dual point so far
-    judged: int  # row presentations at the last judgement
+    judged: Counts  # at the last judgement
+    due: int  # row presentations at which the next one is due
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,17 +152,20 @@ class _Best:
         return problem.certificate(self.primal, self.primal_error, self.dual, self.dual_error)
 
 
-def judgement_period(problem: Problem) -> int:
-    """Row visits between two judgements, such that judging takes less than a quarter of the time.
+def judging_cost(problem: Problem) -> float:
+    """Roughly how many nanoseconds a judgement takes: it reads all entries in order, and has work a row and a column.
 
-    A judgement reads every entry in order and adds up those of rows with a dual variable, some 2 to 3 ns an entry,
-    20 ns a row and 4 ns a column on the machine this was measured on, and 100 us of its own; a visit costs some 7 ns an
-    entry and 40 ns. The ratio of the two, times 3, is the period; only counts enter, so it is the same everywhere.
+    The figures here and in ``training_cost`` were measured on one machine. They enter the schedule as fixed numbers, so
+    the schedule depends on counts alone; elsewhere they need only be right in proportion.
     """
     source = problem.source
-    judgement = 2.5 * source.entries + 20.0 * source.n + 4.0 * source.d + 100_000.0
-    visit = (5.0 * source.entries + 40.0 * source.n) / source.n
-    return max(1, math.ceil(3.0 * judgement / visit))
+    gather = 1.6 + 1.4 * min(1.0, source.d / 500_000)  # wider than the cache
+    return gather * source.entries + 18.0 * source.n + 4.0 * source.d + 80_000.0
+
+
+def training_cost(counts: Counts) -> float:
+    """The same for row visits in random order."""
+    return 1.5 * counts.entries + 30.0 * counts.visits
 
 
 class Loop:
@@ -179,7 +183,6 @@ class Loop:
     ) -> None:
         self.solver, self.problem, self.measures, self.form = solver, problem, measures, form
         self.record_every = record_every
-        self.period = judgement_period(problem)
         self.train_seconds = self.certify_seconds = 0.0
         self.best = _Best()
         self.last: Judgement | None = None
@@ -189,14 +192,16 @@ class Loop:
         self.certificate = self.best.certificate(problem)
         began = time.perf_counter()
         if isinstance(warm, Run):
-            self.state, self.judged = warm.solver, warm.judged
+            self.state, self.judged, self.due = warm.solver, warm.judged, warm.due
         else:
-            self.state, self.judged = solver.start(problem, warm), 0
+            self.state, self.judged = solver.start(problem, warm), Counts()
+            entries = 1.5 * problem.source.entries  # a dot for every row, an add for every other
+            self.due = self._period(Counts(problem.source.n, 0, int(entries)))
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
             self._judge(Point(warm.w, warm.b, warm.beta))
             self.last = None
-            if self.visits == self.judged:  # bring back what the solver was about to be told
+            if self.visits == self.judged.visits:  # bring back what the solver was about to be told
                 self._judge(solver.point(problem, self.state))
         elif warm is not None:
             self._judge(solver.point(problem, self.state))
@@ -212,15 +217,21 @@ class Loop:
             yield self.record("certified")
         while True:
             paused = self._work()
-            due = self.visits - self.judged >= self.period or (paused and self.visits - self.judged >= self.period // 2)
             if self.record_every:
                 due = self.visits % self.record_every == 0
+            else:  # where a solver pauses by itself is a good moment to judge, if judging stays cheap
+                early = self.visits - self.judged.visits >= 0.75 * (self.due - self.judged.visits)
+                due = self.visits >= self.due or (paused and early)
             yield self.judge() if due else self.record("estimate")
 
     def judge(self) -> Record:
         """Have the problem judge the solver's present point."""
         self._judge(self.solver.point(self.problem, self.state))
-        self.judged = self.visits
+        counts = self.state.counts
+        since = Counts(*(now - then for now, then in zip(counts, self.judged, strict=True)))
+        self.judged = counts
+        if since.visits > 0:
+            self.due = self.visits + self._period(since)
         return self.record("certified")
 
     def record(self, kind: Literal["certified", "estimate"]) -> Record:
@@ -244,16 +255,17 @@ class Loop:
 
     def run(self) -> Run:
         """All that is needed to go on later."""
-        return Run(self.state, self.best.w, self.best.b, self.best.beta, self.judged)
+        return Run(self.state, self.best.w, self.best.b, self.best.beta, self.judged, self.due)
+
+    def _period(self, recent: Counts) -> int:
+        """Row visits until the next judgement, such that judging takes less than a quarter of the time."""
+        return max(1, math.ceil(3.5 * judging_cost(self.problem) * recent.visits / training_cost(recent)))
 
     def _work(self) -> bool:
         """Let the solver work for one quantum; whether it paused by itself before its budget was spent."""
         visits = self.visits
-        left = self.period - (visits - self.judged)
-        if self.record_every:
-            left = self.record_every - visits % self.record_every
-        allowed = self.allowance(visits)
-        budget = int(max(1, min(left if left > 0 else self.period, self._chunk, allowed)))
+        left = self.record_every - visits % self.record_every if self.record_every else self.due - visits
+        budget = int(max(1, min(left, self._chunk, self.allowance(visits))))
         last, self.last = self.last, None  # told once: a checkpoint need not hold it
         began = time.perf_counter()
         self.state = self.solver.step(self.problem, self.state, budget, last)

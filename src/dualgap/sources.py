@@ -90,7 +90,7 @@ class InMemory:
     @cached_property
     def _edges(self) -> list[int]:
         """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add up."""
-        count = min(64, self.n, 2 + self.entries // (4 * self.d + 1_000_000)) if self.entries > 200_000 else 1
+        count = min(64, self.n, 1 + self.entries // (8 * self.d + 1_000_000))
         return [self.n * k // count for k in range(count + 1)]
 
     def _part(self, first: int, last: int) -> Block:

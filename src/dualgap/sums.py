@@ -41,12 +41,12 @@ def sum_of_squares(values: Floats) -> float:
     return total + lost
 
 
+@kernel
 def add_vector(total: Floats, lost: Floats, part: Floats) -> None:
     """``total + lost += part``, element by element, compensated, in place."""
-    before = total.copy()
-    total += part
-    share = total - before
-    lost += (before - (total - share)) + (part - share)
+    for j in range(total.shape[0]):
+        total[j], error = two_sum(total[j], part[j])
+        lost[j] += error
 
 
 def norm(values: Floats) -> float:
