@@ -15,13 +15,14 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .api import fit as fit
+    from .checkpoints import load_state as load_state
+    from .checkpoints import save_state as save_state
     from .errors import InputError as InputError
     from .problem import Certificate as Certificate
     from .problem import Point as Point
     from .solve import Outcome as Outcome
     from .solve import Record as Record
-    from .solve import load_state as load_state
-    from .solve import save_state as save_state
+    from .solve import Run as Run
 
 # Loaded when first asked for: `dualgap --help` and `import dualgap` answer at once, without Numba or scikit-learn.
 _HOMES = {
@@ -31,11 +32,12 @@ _HOMES = {
     "Point": "problem",
     "Outcome": "solve",
     "Record": "solve",
-    "load_state": "solve",
-    "save_state": "solve",
+    "Run": "solve",
+    "load_state": "checkpoints",
+    "save_state": "checkpoints",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -95,7 +95,9 @@ def fit(
         Ctrl-C ends a run early with the best model so far and ``reason.name == "interrupted"``.
     """
     if penalty != "l2":
-        raise InputError(f"penalty={penalty!r} is not offered: dualgap regularises by the squared l2 norm only; {_OTHERS}")
+        raise InputError(
+            f"penalty={penalty!r} is not offered: dualgap regularises by the squared l2 norm only; {_OTHERS}"
+        )
     _positive("gap", gap, zero=True)
     chosen = make_loss(loss)
     if threads < 1:
@@ -157,8 +159,8 @@ def two_labels(y: Any) -> tuple[Any, Any]:
         raise InputError(f"y holds one class only ({classes[0]!r}); a classifier needs rows of two")
     if classes.size > 2:
         raise InputError(
-            f"y holds {classes.size} classes ({', '.join(map(str, classes[:4]))}{', ...' * (classes.size > 4)}) where two "
-            "are needed; use dualgap.LinearSVC, which trains one against the rest, or a regression loss"
+            f"y holds {classes.size} classes ({', '.join(map(str, classes[:4]))}{', ...' * (classes.size > 4)}) where "
+            "two are needed; use dualgap.LinearSVC, which trains one against the rest, or a regression loss"
         )
     return np.where(labels == classes[1], 1.0, -1.0), classes
 
@@ -177,8 +179,9 @@ def _warm(warm: Outcome | Run | Point | None, source: InMemory, solver: str) -> 
     if warm is None:
         return None
     if isinstance(warm, Outcome):
-        same = warm.solver.name == solver
-        warm = warm.state if same else Point(warm.coef, warm.intercept, warm.dual)
+        warm = warm.state
+    if isinstance(warm, Run) and warm.name != solver:  # another solver can begin at the point, but not go on
+        warm = Point(warm.w, warm.b, warm.beta)
     d, n = warm.w.shape[0], source.n if warm.beta is None else warm.beta.shape[0]
     if (d, n) != (source.d, source.n):
         raise InputError(f"warm start of {n} rows and {d} columns for data of {source.n} rows and {source.d} columns")

@@ -92,13 +92,14 @@ def kernel(function: None = None, /, **options: Any) -> Callable[[F], F]: ...
 def kernel(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
     """Compile a hot loop: cached on disk, GIL released, IEEE division."""
     if function is None:
-        return functools.partial(kernel, **options)  # type: ignore[return-value]
+        return functools.partial(kernel, **options)
     root = _usable_root()
     before = numba.config.CACHE_DIR
     if root is not None:
         numba.config.CACHE_DIR = str(root / _stamp(inspect.getfile(function)))
     try:
-        return njit(cache=root is not None, nogil=True, error_model="numpy", **options)(function)  # type: ignore[no-any-return]
+        compile_lazily: Callable[[F], F] = njit(cache=root is not None, nogil=True, error_model="numpy", **options)
+        return compile_lazily(function)
     finally:
         numba.config.CACHE_DIR = before
 
@@ -136,7 +137,7 @@ def _attach(name: str, method: Callable[..., Any]) -> None:
         overload_method(tuple_type, name, jit_options={"forceinline": True})(implement)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         native = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -156,4 +157,4 @@ def _no_prefetch(array: Any, index: Any) -> None:
     """Plain Python has nothing to prefetch."""
 
 
-prefetch = _prefetch if compiled else _no_prefetch
+prefetch: Callable[[Any, Any], None] = _prefetch if compiled else _no_prefetch

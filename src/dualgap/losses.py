@@ -16,20 +16,22 @@ A loss is a ``NamedTuple`` (its fields are its parameters) with the methods that
 ``conjugate(y, beta)``
     phi*(-beta) = sup over scores of (-beta score - phi); infinite where beta is infeasible.
 ``best_dual(y, score, beta, curvature)``
-    The dual step: the ``beta'`` that maximises ``-phi*(-beta') - score (beta' - beta) - curvature/2 (beta' - beta)^2``.
-    It returns the new value and not the difference, because ``beta + (beta' - beta)`` may miss the bound by a rounding
+    The dual step: the ``b`` that maximises ``-phi*(-b) - score (b - beta) - curvature/2 (b - beta)^2``.
+    It returns the new value and not the difference, because ``beta + (b - beta)`` may miss the bound by a rounding
     error, and a dual point outside its box proves nothing.
 ``dual_slopes(y, score, beta)``
     The left and right derivative of the negated dual along ``a`` (classification) or ``beta`` (regression), per unit
-    of weight: the ``G`` of Hsieh et al. (ICML 2008), infinite beyond a bound. ``beta`` is optimal iff left <= 0 <= right.
+    of weight: the ``G`` of Hsieh et al. (ICML 2008), infinite beyond a bound. ``beta`` is best iff left <= 0 <= right.
 
 and with constants: ``lipschitz``, ``smoothness`` (infinite where there is none), ``zhang_pairs``: all (A, B) with
 ``phi'^2 <= A phi + B`` that Zhang (ICML 2004, section 4) gives or that follow at once. ``kernel_type`` makes a class
-callable from kernels, the registry at the end gives it its name, and nothing else in the project asks which loss it has.
+callable from kernels, the registry at the end gives it its name, and nothing else asks which loss it has.
 """
 
 from __future__ import annotations
 
+# mypy: disable-error-code="misc"
+# (mypy knows no plain class attributes in a NamedTuple; Python does)
 import math
 from typing import Any, NamedTuple, Protocol
 
@@ -111,7 +113,7 @@ class Hinge(NamedTuple):
 
 @kernel_type
 class SmoothHinge(NamedTuple):
-    """The quadratically smoothed hinge: ``(1 - y s)^2 / (2 gamma)`` for ``y s >= 1 - gamma``, else ``1 - gamma/2 - y s``."""
+    """The smoothed hinge: ``max(0, 1 - y s)^2 / (2 gamma)`` for ``y s >= 1 - gamma``, else ``1 - gamma/2 - y s``."""
 
     gamma: float = 1.0
 
@@ -191,7 +193,7 @@ class SquaredHinge(NamedTuple):
 
 @kernel_type
 class ModifiedHuber(NamedTuple):
-    """``scale max(0, 1 - y s)^2`` for ``y s >= -1``, else ``-4 scale y s``: 4 times the smoothed hinge with gamma = 2."""
+    """``scale max(0, 1 - y s)^2`` for ``y s >= -1``, else ``-4 scale y s``: 4 smoothed hinges with gamma = 2."""
 
     scale: float = 1.0
 
@@ -522,9 +524,7 @@ def make_loss(spec: str | Loss) -> Loss:
         try:
             parameters[key] = float(text)
         except ValueError:
-            raise InputError(
-                f"loss {name!r}: {key}={text!r} is not a number; write it as {name}:{key}=1.5"
-            ) from None
+            raise InputError(f"loss {name!r}: {key}={text!r} is not a number; write it as {name}:{key}=1.5") from None
         if not equals:
             raise InputError(f"loss {name!r}: give {key} a value, as in {name}:{key}=1.5")
     return checked(cls(**parameters))

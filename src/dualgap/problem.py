@@ -11,8 +11,8 @@ A judgement is one pass over the data as the user gave them. It trusts no sum th
 conjugates and w(beta) are computed anew in float64, the totals compensated, and every rounding error on the way is
 bounded (``sums.py``); the bounds are added to the gap. How each bound arises:
 
-- A score of k products errs by at most ``gamma(k + 2) (|w| |x_i| + |b|)``, by Cauchy and Schwarz. The loss is convex, so
-  that moves it by at most that much times the steeper of its slopes at either end of the interval.
+- A score of k products errs by at most ``gamma(k + 2) (|w| |x_i| + |b|)``, by Cauchy and Schwarz. The loss is convex,
+  so that moves it by at most that much times the steeper of its slopes at either end of the interval.
 - ``sum c beta x`` over the m rows of a part errs, as a vector, by at most ``gamma(m + 2) sum c |beta| |x|`` in length;
   parts are merged with compensation. ``lam/2 |w|^2`` then errs by ``lam |w| error + lam/2 error^2``.
 - Formulas of losses and conjugates err by a few units of their largest term; compensated totals by less than that.

@@ -61,7 +61,7 @@ def uniform(rng: Words) -> float:
     """A number in [0, 1) with 53 random bits."""
     high = np.float64(next_word(rng) >> np.uint64(5))
     low = np.float64(next_word(rng) >> np.uint64(6))
-    return (high * 67108864.0 + low) / 9007199254740992.0  # type: ignore[no-any-return]
+    return (high * 67108864.0 + low) / 9007199254740992.0
 
 
 @kernel

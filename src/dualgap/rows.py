@@ -1,7 +1,7 @@
 """How a row of data is stored: CSR or Dense. Nothing else in the project asks which.
 
 The methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``square(i)``, and
-``announce(i)`` / ``prefetch(i)``: ask for what ``prefetch(i)`` reads, then for the row itself, some visits ahead of use.
+``announce(i)`` / ``prefetch(i)``: ask for what ``prefetch(i)`` reads, then for the row itself, some visits ahead.
 Sums run in float64 whatever the values are stored in. Column numbers are uint32: without the test for negative
 indices that signed ones get, a gather runs 1.3 times as fast.
 """
@@ -105,7 +105,7 @@ class Dense(NamedTuple):
 
     def count(self, i: int) -> int:
         """The number of stored entries."""
-        return self.matrix.shape[1]
+        return int(self.matrix.shape[1])
 
     def square(self, i: int) -> float:
         """``|x_i|^2``."""
@@ -140,6 +140,7 @@ def as_rows(X: Any) -> tuple[Rows, int]:
     Values stay float32 or float64; small integers become float32, which holds them exactly. A row may list its
     columns in any order; entries that name a column twice are summed.
     """
+    rows: Rows
     if sp.issparse(X):
         rows, width = _sparse_rows(X)
     else:
@@ -168,7 +169,7 @@ def squares(rows: Rows) -> Floats:
 
 def row_count(rows: Rows) -> int:
     """The number of rows."""
-    return rows.starts.shape[0] - 1 if isinstance(rows, CSR) else rows.matrix.shape[0]
+    return int(rows.starts.shape[0] - 1 if isinstance(rows, CSR) else rows.matrix.shape[0])
 
 
 def slice_rows(rows: Rows, first: int, last: int) -> Rows:
@@ -242,7 +243,7 @@ def _check_structure(rows: CSR, width: int) -> tuple[int, int]:
     for i in range(rows.starts.shape[0] - 1):
         if rows.starts[i] > rows.starts[i + 1]:
             return _BROKEN, i
-        before = -1
+        before = np.int64(-1)
         for p in range(rows.starts[i], rows.starts[i + 1]):
             column = np.int64(rows.columns[p])
             if column >= width:

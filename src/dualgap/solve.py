@@ -16,18 +16,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from .arrays import Floats
-from .errors import InputError
 from .problem import Certificate, Form, Judgement, Point, Problem
 from .stopping import Reason, Rule
 
 QUANTUM = 0.2  # seconds that one call of a solver should last
+HASTE = 0.5  # after Ctrl-C, a judgement that takes longer than this is not waited for
 
 Measures: TypeAlias = Callable[[Point], dict[str, float]]
 
@@ -45,6 +44,8 @@ class State(Protocol):
 
     @property
     def counts(self) -> Counts: ...
+    @property
+    def paused(self) -> bool: ...  # the solver stopped by itself: a good moment to judge
 
 
 class Solver(Protocol):
@@ -103,6 +104,7 @@ class Record:
 class Run(NamedTuple):
     """Everything that a run needs to go on as if it had never stopped: ``np.savez`` of it is a checkpoint."""
 
+    name: str  # of the solver
     solver: Any  # the solver's State
     w: Floats  # the best primal point so far
     b: float
@@ -136,17 +138,17 @@ class _Best:
     primal_error: float = 0.0
     dual: float = -math.inf
     dual_error: float = 0.0
-    w: Floats = None  # type: ignore[assignment]
+    w: Floats = field(default_factory=lambda: np.zeros(0))
     b: float = 0.0
-    beta: Floats = None  # type: ignore[assignment]
+    beta: Floats = field(default_factory=lambda: np.zeros(0))
 
     def see(self, point: Point, found: Judgement) -> None:
-        if self.w is None or found.primal + found.primal_error < self.primal + self.primal_error:
+        if found.primal + found.primal_error < self.primal + self.primal_error:
             self.primal, self.primal_error = found.primal, found.primal_error
             self.w, self.b = point.w.copy(), float(point.b)
-        if self.beta is None or found.dual - found.dual_error > self.dual - self.dual_error:
+        if found.dual - found.dual_error > self.dual - self.dual_error:
             self.dual, self.dual_error = found.dual, found.dual_error
-            self.beta = found.scores * 0.0 if point.beta is None else point.beta.copy()
+            self.beta = np.zeros_like(found.scores) if point.beta is None else point.beta.copy()
 
     def certificate(self, problem: Problem) -> Certificate:
         return problem.certificate(self.primal, self.primal_error, self.dual, self.dual_error)
@@ -166,6 +168,13 @@ def judging_cost(problem: Problem) -> float:
 def training_cost(counts: Counts) -> float:
     """The same for row visits in random order."""
     return 1.5 * counts.entries + 30.0 * counts.visits
+
+
+def _copy(state: Any) -> Any:
+    """A state that a solver may change without changing the one it came from."""
+    if hasattr(state, "_fields"):
+        return type(state)(*map(_copy, state))
+    return state.copy() if isinstance(state, np.ndarray) else state
 
 
 class Loop:
@@ -192,7 +201,7 @@ class Loop:
         self.certificate = self.best.certificate(problem)
         began = time.perf_counter()
         if isinstance(warm, Run):
-            self.state, self.judged, self.due = warm.solver, warm.judged, warm.due
+            self.state, self.judged, self.due = _copy(warm.solver), warm.judged, warm.due
         else:
             self.state, self.judged = solver.start(problem, warm), Counts()
             entries = 1.5 * problem.source.entries  # a dot for every row, an add for every other
@@ -216,12 +225,12 @@ class Loop:
         if self._fresh:  # a warm start may be good enough as it is
             yield self.record("certified")
         while True:
-            paused = self._work()
+            self._work()
             if self.record_every:
-                due = self.visits % self.record_every == 0
+                due = self.visits // self.record_every > self.judged.visits // self.record_every
             else:  # where a solver pauses by itself is a good moment to judge, if judging stays cheap
                 early = self.visits - self.judged.visits >= 0.75 * (self.due - self.judged.visits)
-                due = self.visits >= self.due or (paused and early)
+                due = self.visits >= self.due or (self.state.paused and early)
             yield self.judge() if due else self.record("estimate")
 
     def judge(self) -> Record:
@@ -255,14 +264,14 @@ class Loop:
 
     def run(self) -> Run:
         """All that is needed to go on later."""
-        return Run(self.state, self.best.w, self.best.b, self.best.beta, self.judged, self.due)
+        return Run(self.solver.name, self.state, self.best.w, self.best.b, self.best.beta, self.judged, self.due)
 
     def _period(self, recent: Counts) -> int:
         """Row visits until the next judgement, such that judging takes less than a quarter of the time."""
         return max(1, math.ceil(3.5 * judging_cost(self.problem) * recent.visits / training_cost(recent)))
 
-    def _work(self) -> bool:
-        """Let the solver work for one quantum; whether it paused by itself before its budget was spent."""
+    def _work(self) -> None:
+        """Let the solver work for one quantum."""
         visits = self.visits
         left = self.record_every - visits % self.record_every if self.record_every else self.due - visits
         budget = int(max(1, min(left, self._chunk, self.allowance(visits))))
@@ -274,7 +283,6 @@ class Loop:
         done = self.visits - visits
         if done > 0 and spent > 0:
             self._chunk = int(min(max(done * QUANTUM / spent, 1), 8 * self._chunk, 2**62))
-        return done < budget
 
     def _judge(self, point: Point) -> None:
         began = time.perf_counter()
@@ -329,24 +337,33 @@ def solve(
         for watcher in watchers:
             watcher(record)
 
-    with _CtrlC() as ctrl_c:
-        loop = Loop(solver, problem, warm=warm, measures=measures, record_every=record_every, form=form)
-        loop.allowance = rule.allowance
-        for record in loop:
-            show(record)
-            reason = rule(record) or solver.finished(loop.state)
-            if ctrl_c.pressed:
-                reason = reason or Reason("interrupted", "interrupted; this is the best model so far")
-            elif reason is not None and record.kind != "certified":
-                record = loop.judge()  # what was learned since the last certificate counts too
+    reason: Reason | None = None
+    run: Run | None = None
+    try:
+        with _CtrlC() as ctrl_c:
+            loop = Loop(solver, problem, warm=warm, measures=measures, record_every=record_every, form=form)
+            loop.allowance = rule.allowance
+            for record in loop:
                 show(record)
-                reason = rule(record) or reason
-            if reason is not None:
+                reason = rule(record) or solver.finished(loop.state)
+                if ctrl_c.pressed:
+                    reason = reason or Reason("interrupted", "interrupted; this is the best model so far")
+                if reason is None:
+                    continue
+                run = loop.run()  # taken first: judging now is no part of the run that goes on from here
+                hasty = reason.name == "interrupted" and trace and loop.certify_seconds > HASTE * len(trace)
+                if record.kind != "certified" and not hasty:
+                    record = loop.judge()  # what was learned since the last certificate counts too
+                    show(record)
+                    reason = rule(record) or reason
                 break
-    for watcher in watchers:
-        close = getattr(watcher, "close", None)
-        if close is not None:
-            close(reason)
+    finally:
+        for watcher in watchers:
+            close = getattr(watcher, "close", None)
+            if close is not None:
+                close(reason)
+    assert reason is not None  # the loop ends
+    assert run is not None  # in no other way
     certificate = record.certificate
     dual = loop.best.beta if loop.best.beta.any() else None
     return Outcome(
@@ -359,42 +376,5 @@ def solve(
         certificate.relative_gap <= tol,
         solver,
         problem,
-        loop.run(),
+        run,
     )
-
-
-def save_state(file: str | Path | IO[bytes], state: Any) -> None:
-    """``np.savez`` of a State or a Run: nested NamedTuples of arrays and numbers, and no pickle."""
-    arrays: dict[str, Any] = {}
-
-    def flatten(prefix: str, value: Any) -> None:
-        if hasattr(value, "_fields"):
-            for name in value._fields:
-                flatten(f"{prefix}{name}.", getattr(value, name))
-        else:
-            arrays[prefix[:-1]] = np.asarray(value)
-
-    flatten("", state)
-    np.savez(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]
-
-
-def load_state(file: str | Path | IO[bytes], like: Any) -> Any:
-    """Read what ``save_state`` wrote; ``like`` is a state of the same solver on the same problem, for its shape."""
-    with np.load(file, allow_pickle=False) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
-
-    def rebuild(prefix: str, pattern: Any) -> Any:
-        if hasattr(pattern, "_fields"):
-            return type(pattern)(*(rebuild(f"{prefix}{name}.", getattr(pattern, name)) for name in pattern._fields))
-        name = prefix[:-1]
-        if name not in found:
-            raise InputError(f"the saved state has no {name!r}; it belongs to another solver or version")
-        value = found[name]
-        if isinstance(pattern, np.ndarray):
-            if value.shape != pattern.shape:
-                raise InputError(f"saved {name!r} has shape {value.shape}, here {pattern.shape}: other data?")
-            return value
-        return value.item()
-
-    return rebuild("", like)
-

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -62,7 +63,7 @@ class InMemory:
     @property
     def n(self) -> int:
         """The number of rows."""
-        return self.y.shape[0]
+        return int(self.y.shape[0])
 
     @cached_property
     def entries(self) -> int:
@@ -76,7 +77,7 @@ class InMemory:
     def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
         """``visit`` every part, then ``merge`` the results from the first part to the last."""
         edges = self._edges
-        parts = [self._part(first, last) for first, last in zip(edges[:-1], edges[1:], strict=True)]
+        parts = [self._part(first, last) for first, last in pairwise(edges)]
         if self.threads > 1 and len(parts) > 1:
             with ThreadPoolExecutor(min(self.threads, len(parts))) as pool:  # ends with the pass: safe to fork
                 results = list(pool.map(visit, parts))
@@ -114,13 +115,22 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) ->
             raise InputError(f"sample_weight[{bad}] is {weight[bad]:g}; weights must be >= 0 (0 leaves the row out)")
         if not weight.any():
             raise InputError("all sample weights are 0; at least one row must have a positive weight")
-    return InMemory(rows, canonical(target, np.float64), canonical(weight, np.float64), canonical(squares(rows), np.float64), d, threads)
+    return InMemory(
+        rows,
+        canonical(target, np.float64),
+        canonical(weight, np.float64),
+        canonical(squares(rows), np.float64),
+        d,
+        threads,
+    )
 
 
 def _vector(values: Any, name: str, n: int) -> Floats:
     array = np.asarray(values)
     if array.ndim != 1:
-        raise InputError(f"{name} has shape {array.shape}; it must be one number a row, so {n} of them in one dimension")
+        raise InputError(
+            f"{name} has shape {array.shape}; it must be one number a row, so {n} of them in one dimension"
+        )
     if array.shape[0] != n:
         raise InputError(f"{name} has {array.shape[0]} entries and X has {n} rows; they must be equally many")
     try:

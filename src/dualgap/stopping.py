@@ -124,7 +124,7 @@ class Seconds(_Combines):
 
 @dataclass
 class Stalled(_Combines):
-    """The gap has not fallen below ``factor`` times what it was ``visits`` row presentations ago, or is all rounding."""
+    """The gap is not below ``factor`` times what it was ``visits`` row presentations ago, or it is all rounding."""
 
     visits: int
     factor: float = 0.99

@@ -30,7 +30,9 @@ def options_of(solver: type[Any]) -> list[Option]:
     """The options of a solver; the seed is given apart."""
     hints = get_type_hints(solver)
     return [
-        Option(item.name, getattr(hints[item.name], "__name__", str(hints[item.name])), item.default, item.metadata["help"])
+        Option(
+            item.name, getattr(hints[item.name], "__name__", str(hints[item.name])), item.default, item.metadata["help"]
+        )
         for item in fields(solver)
         if item.name != "seed"
     ]

@@ -39,12 +39,13 @@ class Sweep(NamedTuple):
 
     b: float
     active: int  # the first so many rows of the order take part
-    position: int  # the next one to visit; 0 before an epoch is shuffled
+    position: int  # the next one to visit; -1 before an epoch is shuffled
     high: float  # M of the epoch before
     low: float  # m of the epoch before
     new_high: float  # the same, of this epoch so far
     new_low: float
     threshold: float  # range of PG at which all rows come back
+    paused: bool  # all rows have just come back
     settled: bool  # a full epoch had a range within pg_tol
     epochs: int
     visits: int
@@ -66,6 +67,11 @@ class State(NamedTuple):
         """What the loop wants to know."""
         return Counts(self.sweep.visits, self.sweep.updates, self.sweep.entries)
 
+    @property
+    def paused(self) -> bool:
+        """A good moment to judge."""
+        return self.sweep.paused
+
 
 @dataclass(frozen=True)
 class DCD:
@@ -74,7 +80,8 @@ class DCD:
     seed: int = field(default=0, metadata={"help": "seed of the random order"})
     shrinking: bool = field(default=True, metadata={"help": "leave rows out for a while that sit firmly at a bound"})
     pg_tol: float = field(
-        default=0.0, metadata={"help": "also stop when the projected gradients of all rows range within this (0: never)"}
+        default=0.0,
+        metadata={"help": "also stop when the projected gradients of all rows range within this (0: never)"},
     )
 
     name = "dcd"
@@ -96,7 +103,7 @@ class DCD:
             else:
                 beta[:] = 0.0  # not a feasible point of this problem
         order = np.flatnonzero(source.weight).astype(np.uint32)
-        sweep = Sweep(b, order.size, 0, math.inf, -math.inf, -math.inf, math.inf, math.inf, False, 0, 0, 0, 0)
+        sweep = Sweep(b, order.size, -1, math.inf, -math.inf, -math.inf, math.inf, math.inf, False, False, 0, 0, 0, 0)
         return State(w, beta, order, generator(self.seed), sweep)
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
@@ -123,9 +130,11 @@ class DCD:
         return Point(state.w, state.sweep.b, state.beta)
 
     def finished(self, state: State) -> Reason | None:
-        """Only the optional rule on projected gradients ends a run from here."""
+        """The optional rule on projected gradients; or nothing is left to do."""
         if not state.sweep.settled:
             return None
+        if self.pg_tol == 0.0:
+            return Reason("optimal", "no row can be improved any further in float64")
         return Reason("pg_tol", f"the projected gradients of all rows range within pg_tol={self.pg_tol:g}")
 
 
@@ -153,10 +162,12 @@ def _sweep(
         beta_i' = argmax -phi*(-beta') - s (beta' - beta_i) - q/2 (beta' - beta_i)^2,   s = <w, x_i> + b
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
     """
-    b, active, position, high, low, new_high, new_low, threshold, settled, epochs, visits, updates, entries = sweep
+    b, active, position, high, low, new_high, new_low, threshold, _, settled, epochs, visits, updates, entries = sweep
+    paused = False
     stop = visits + budget
     while visits < stop:
-        if position == 0:
+        if position < 0:
+            position = 0
             shuffle(rng, order, active)
             new_high, new_low = -np.inf, np.inf
         while position < active and visits < stop:
@@ -194,7 +205,7 @@ def _sweep(
             position += 1
         if position < active:
             break
-        position = 0
+        position = -1
         epochs += 1
         span = new_high - new_low
         if threshold == np.inf and span < np.inf:
@@ -202,11 +213,12 @@ def _sweep(
         high = new_high if new_high > 0.0 else np.inf
         low = new_low if new_low < 0.0 else -np.inf
         if span <= max(threshold, pg_tol) and threshold < np.inf:
-            if active == order.shape[0] and span <= pg_tol:
-                settled = True
-                break
+            settled = active == order.shape[0] and span <= pg_tol
+            paused = True
             active = order.shape[0]
             high, low = np.inf, -np.inf
             threshold *= _FALL
             break
-    return Sweep(b, active, position, high, low, new_high, new_low, threshold, settled, epochs, visits, updates, entries)
+    return Sweep(
+        b, active, position, high, low, new_high, new_low, threshold, paused, settled, epochs, visits, updates, entries
+    )

@@ -1,0 +1,66 @@
+# Every target sets up what it needs: a machine with Python 3.11 or later, make and a C library is enough.
+#
+#   make demo    train, certify, save, load and score, in under three minutes from nothing
+#   make test    the test suite
+#   make lint    ruff and mypy
+#   make bench   dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
+#   make clean   remove everything that make made
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Compiled kernels stay inside the clone, apart from the user's own cache.
+export DUALGAP_CACHE ?= $(CURDIR)/.cache/kernels
+# Real data sets, where they are; tests that want them skip where they are missing.
+ifneq ($(wildcard ../shared/data),)
+export DUALGAP_DATA ?= $(abspath ../shared/data)
+endif
+PYTEST_ARGS ?= -n 2 --dist worksteal
+
+.PHONY: demo test lint bench format clean
+
+demo: $(VENV)/.installed
+	$(BIN)/dualgap demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+clean:
+	rm -rf $(VENV) .venvs .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# The stamps: done once, and again when pyproject.toml or constraints.txt change. Without network a re-run does nothing.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "dualgap needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) -V 2>&1): run make PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || $(PYTHON) -m virtualenv -q $(VENV) 2>/dev/null \
+	  || { $(PYTHON) -m pip install -q --user --break-system-packages virtualenv && $(PYTHON) -m virtualenv -q $(VENV); } \
+	  || { echo "cannot make a virtual environment: install python3-venv or virtualenv"; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "installing dualgap into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "installing the tools for tests into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt "pip>=25.1"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --group dev
+	@touch $@
+
+$(VENV)/.installed-bench: $(VENV)/.installed-dev
+	@echo "installing the tools for benchmarks into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --group bench
+	@touch $@

@@ -1,0 +1,22 @@
+"""What every test has: a kernel cache inside the clone, and the real data sets where they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# before dualgap is imported anywhere: tests write nothing outside the clone and temporary folders
+os.environ.setdefault("DUALGAP_CACHE", str(Path(__file__).parents[1] / ".cache" / "kernels"))
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data sets, or a skip with a message."""
+    folder = os.environ.get("DUALGAP_DATA")
+    if not folder:
+        pytest.skip("DUALGAP_DATA is not set: no real data sets here")
+    if not Path(folder).is_dir():
+        pytest.skip(f"DUALGAP_DATA={folder} is no folder: no real data sets here")
+    return Path(folder)

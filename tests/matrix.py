@@ -1,0 +1,156 @@
+"""The matrix of (solver, loss, rows, dtype, bias): what every combination must hold. A new solver joins by one line."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+import dualgap
+from dualgap.losses import LOSSES
+from dualgap.problem import Point
+
+
+class Promise(NamedTuple):
+    """What a solver promises in the matrix."""
+
+    gap: float  # it gets there...
+    epochs: float  # ...within so many epochs on every problem here, at a fixed seed
+    keeps_w: bool  # w == w(beta) in its state at all times
+    options: dict[str, Any]
+
+
+PROMISES = {
+    "dcd": Promise(gap=1e-6, epochs=700, keeps_w=True, options={}),
+}
+
+FACTORS: dict[str, Sequence[Any]] = {
+    "solver": list(PROMISES),
+    "loss": list(LOSSES),
+    "rows": ["csr", "dense"],
+    "dtype": ["float32", "float64"],
+    "bias": ["none", "augmented"],
+}
+
+
+class Case(NamedTuple):
+    solver: str
+    loss: str
+    rows: str
+    dtype: str
+    bias: str
+
+    @property
+    def label(self) -> str:
+        return "-".join(self)
+
+
+def full_product() -> Iterator[Case]:
+    return (Case(*values) for values in itertools.product(*FACTORS.values()))
+
+
+def all_pairs() -> list[Case]:
+    """Few cases in which every pair of levels of two factors occurs; greedy, and the same list every time."""
+
+    def pairs(case: Case) -> set[tuple[int, str, int, str]]:
+        return {(i, case[i], j, case[j]) for i, j in itertools.combinations(range(len(case)), 2)}
+
+    cases = list(full_product())
+    missing = set().union(*map(pairs, cases))
+    chosen = []
+    while missing:
+        best = max(cases, key=lambda case: len(pairs(case) & missing))
+        chosen.append(best)
+        missing -= pairs(best)
+    return chosen
+
+
+def data(case: Case, n: int, d: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows that cause trouble: an empty one, twins, a twin with the other label, a zero column, weights 0 and 2."""
+    rng = np.random.default_rng(7)
+    dense = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+    dense[0] = 0.0
+    dense[1] = dense[2]
+    dense[3] = dense[4]
+    dense[:, -1] = 0.0
+    target = dense @ rng.normal(size=d) + 0.3 + 0.5 * rng.normal(size=n)
+    y = np.where(target > 0, 1.0, -1.0) if LOSSES[case.loss].task == "classification" else target
+    y[1], y[2] = y[2], y[2]
+    y[4] = -y[3]
+    weight = rng.choice([0.0, 1.0, 1.0, 1.0, 2.0, 0.5], size=n)
+    X = dense.astype(case.dtype)
+    return (sp.csr_matrix(X) if case.rows == "csr" else X), y, weight
+
+
+def check(case: Case, n: int = 60, d: int = 8) -> None:
+    """Gap met, weak duality at every record, w == w(beta), resume equals uninterrupted, few enough epochs."""
+    promise = PROMISES[case.solver]
+    X, y, weight = data(case, n, d)
+    common: dict[str, Any] = {
+        "loss": case.loss,
+        "C": 1.0,
+        "solver": case.solver,
+        "bias": case.bias,
+        "sample_weight": weight,
+        "gap": promise.gap,
+        "seed": 3,
+        **promise.options,
+    }
+    outcome = dualgap.fit(X, y, max_epochs=promise.epochs, **common)
+    assert outcome.converged, f"{outcome.reason} at {outcome.certificate}"
+    for record in outcome.trace:
+        primal, dual, gap, _, rounding, _ = record.certificate
+        assert primal - dual >= -rounding
+        assert gap >= primal - dual >= gap - 2 * rounding
+        assert rounding <= 1e-9 * (1 + abs(primal))
+    independent = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
+    assert np.isclose(independent.relative_gap, outcome.certificate.relative_gap, rtol=1e-12, atol=0)
+
+    if promise.keeps_w:
+        state = outcome.state.solver
+        share = outcome.problem.source.weight * state.beta
+        expected = np.asarray(X.T @ share).ravel() * outcome.problem.scale
+        np.testing.assert_allclose(state.w, expected, rtol=1e-9, atol=1e-11 * (1 + np.abs(expected).max()))
+
+    half, whole = 3 * n + 7, 7 * n + 1
+    long = dualgap.fit(X, y, max_steps=whole, max_epochs=None, **{**common, "gap": 0.0})
+    first = dualgap.fit(X, y, max_steps=half, max_epochs=None, **{**common, "gap": 0.0})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        dualgap.save_state(path, first)
+        second = dualgap.fit(
+            X, y, max_steps=whole, max_epochs=None, warm=dualgap.load_state(path), **{**common, "gap": 0.0}
+        )
+    assert_same(long.state, second.state)
+    assert np.array_equal(long.coef, second.coef)
+    assert long.certificate == second.certificate
+
+
+def assert_same(left: Any, right: Any, where: str = "state") -> None:
+    """Equal bit for bit, field by field."""
+    if hasattr(left, "_fields"):
+        for name in left._fields:
+            assert_same(getattr(left, name), getattr(right, name), f"{where}.{name}")
+    elif isinstance(left, np.ndarray):
+        assert left.tobytes() == right.tobytes(), where
+    else:
+        assert left == right or (left != left and right != right), f"{where}: {left!r} != {right!r}"
+
+
+if __name__ == "__main__":  # under NUMBA_DISABLE_JIT=1: the full product, as plain Python, on tiny data
+    import dualgap.jit
+
+    assert not dualgap.jit.compiled, "set NUMBA_DISABLE_JIT=1"
+    count = 0
+    for case in full_product():
+        try:
+            check(case, n=14, d=4)
+        except AssertionError as error:
+            raise SystemExit(f"{case.label}: {error}") from error
+        count += 1
+    print(f"{count} combinations hold")
