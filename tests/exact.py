@@ -95,12 +95,12 @@ CONJUGATES: dict[str, Conjugate] = {
 
 def value(loss: Any, y: float, score: Fraction) -> Fraction:
     """phi(score, y)."""
-    return VALUES[loss.name](Fraction(float(y)), score, *map(Fraction, loss))
+    return VALUES[loss.name](Fraction(y), score, *map(Fraction, loss))
 
 
-def conjugate(loss: Any, y: float, beta: float) -> Fraction | None:
+def conjugate(loss: Any, y: float, beta: float | Fraction) -> Fraction | None:
     """phi*(-beta), or INFINITE."""
-    return CONJUGATES[loss.name](Fraction(float(y)), Fraction(float(beta)), *map(Fraction, loss))
+    return CONJUGATES[loss.name](Fraction(y), Fraction(beta), *map(Fraction, loss))
 
 
 def fractions(numbers: Any) -> list[Fraction]:

@@ -25,10 +25,10 @@ def toy(n: int = 80, d: int = 6, seed: int = 1, *, regression: bool = False) -> 
 
 # Reference optima in C-form, no bias, with a relative error of at most 2e-9; allow 5e-9 for their rounding.
 OPTIMA = [
-    ("a9a", 123, 0.1, 1149.904133, 120),
-    ("a9a", 123, 1.0, 11433.8077, 330),
-    ("w8a", 300, 0.1, 755.113416, 60),
-    ("w8a", 300, 1.0, 6604.88662, 180),
+    ("a9a", 123, 0.1, 1149.904133, 40),
+    ("a9a", 123, 1.0, 11433.8077, 105),
+    ("w8a", 300, 0.1, 755.113416, 30),
+    ("w8a", 300, 1.0, 6604.88662, 110),
 ]
 
 
@@ -64,11 +64,11 @@ def test_reference_optima(load, name: str, width: int, C: float, optimum: float,
 @pytest.mark.data
 def test_shrinking_saves_most_of_the_work(load) -> None:  # type: ignore[no-untyped-def]
     X, y = load("w8a", 300)
-    shrunk = dualgap.fit(X, y, C=1.0, gap=1e-3)
-    plain = dualgap.fit(X, y, C=1.0, gap=1e-3, shrinking=False)
+    shrunk = dualgap.fit(X, y, C=1.0, gap=1e-4)
+    plain = dualgap.fit(X, y, C=1.0, gap=1e-4, shrinking=False)
     assert shrunk.converged
     assert plain.converged
-    assert shrunk.trace[-1].entries * 4 < plain.trace[-1].entries
+    assert shrunk.trace[-1].entries * 5 < plain.trace[-1].entries
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
@@ -130,7 +130,9 @@ def test_smooth_losses_against_a_general_minimiser(loss: str) -> None:
         slopes = np.array([chosen.slope(t, s) for t, s in zip(y, scores, strict=True)])
         return value + lam / 2 * w @ w, X.T @ slopes / len(y) + lam * w
 
-    found = minimize(objective, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"ftol": 1e-16, "gtol": 1e-12})
+    found = minimize(
+        objective, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"ftol": 1e-16, "gtol": 1e-12}
+    )
     outcome = dualgap.fit(X, y, loss=loss, lam=lam, gap=1e-10, max_epochs=100_000)
     assert outcome.converged
     assert found.fun == pytest.approx(outcome.certificate.primal, rel=1e-9)
@@ -156,7 +158,9 @@ def test_boxed_losses_against_an_exact_qp(loss: str) -> None:
         design, gain = X.T * y, np.ones(n)
     hessian = design.T @ design / (lam * n) + 1e-9 * np.eye(gain.size)
     factor = np.linalg.cholesky(hessian)
-    exact = lsq_linear(factor.T, np.linalg.solve(factor, gain), bounds=(0, 1), method="bvls", tol=1e-14, max_iter=10_000)
+    exact = lsq_linear(
+        factor.T, np.linalg.solve(factor, gain), bounds=(0, 1), method="bvls", tol=1e-14, max_iter=10_000
+    )
     v = exact.x
     optimum = (gain @ v - v @ (design.T @ (design @ v)) / (2 * lam * n)) / n
     outcome = dualgap.fit(X, y, loss=loss, lam=lam, gap=1e-9, max_epochs=1_000_000)
@@ -175,7 +179,9 @@ def test_hard_case_where_the_optimum_is_a_linear_program() -> None:
     outcome = dualgap.fit(X, y, loss="absolute", lam=1e-4, gap=1e-7, max_epochs=1_000_000)
     w = outcome.coef
     assert outcome.converged
-    assert program.fun <= outcome.certificate.primal <= program.fun + 1e-4 / 2 * (np.abs(program.x[:d]) ** 2).sum() * 1.001
+    assert (
+        program.fun <= outcome.certificate.primal <= program.fun + 1e-4 / 2 * (np.abs(program.x[:d]) ** 2).sum() * 1.001
+    )
     assert np.mean(np.abs(X @ w - y)) >= program.fun - 1e-12
 
 

@@ -124,7 +124,10 @@ class Seconds(_Combines):
 
 @dataclass
 class Stalled(_Combines):
-    """The gap is not below ``factor`` times what it was ``visits`` row presentations ago, or it is all rounding."""
+    """The relative gap is not below ``factor`` times what it was ``visits`` presentations ago, or it is all rounding.
+
+    The relative gap, because where the primal value is far off a dual value that still rises is progress too.
+    """
 
     visits: int
     factor: float = 0.99
@@ -141,11 +144,11 @@ class Stalled(_Combines):
                 f"the gap of {certificate.gap:.3g} is mostly rounding error ({certificate.rounding:.3g}): "
                 "float64 cannot prove more; rescale the columns of X or loosen the gap asked for",
             )
-        self._seen.append((record.visits, certificate.gap))
+        self._seen.append((record.visits, certificate.relative_gap))
         while len(self._seen) > 1 and self._seen[1][0] <= record.visits - self.visits:
             del self._seen[0]
         then, gap = self._seen[0]
-        if record.visits - then >= self.visits and certificate.gap > self.factor * gap:
+        if record.visits - then >= self.visits and certificate.relative_gap > self.factor * gap:
             return Reason(
                 "stalled",
                 f"no progress in the last {record.visits - then} steps at relative gap {certificate.relative_gap:.3g}; "

@@ -1,0 +1,5 @@
+"""``python -m dualgap.cli``: the same as ``dualgap``."""
+
+from . import main
+
+main()

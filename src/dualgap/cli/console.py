@@ -1,0 +1,93 @@
+"""What subcommands share when they talk: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+import click
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else.")
+
+
+def emit(values: dict[str, Any]) -> None:
+    """One JSON object on stdout; infinities and NaN, for which JSON has no words, as null."""
+    click.echo(json.dumps(_finite(values), allow_nan=False))
+
+
+def note(text: str) -> None:
+    """A remark that is no result."""
+    click.echo(f"dualgap: note: {text}", err=True)
+
+
+def headline(text: str, good: bool = True) -> None:
+    """The sentence that says how it went."""
+    click.secho(text, fg="green" if good else "yellow", bold=True)
+
+
+def table(rows: list[tuple[str, str, str]]) -> None:
+    """Names, numbers aligned to the right, and what they are."""
+    names, numbers = (max(len(row[k]) for row in rows) for k in (0, 1))
+    for name, number, meaning in rows:
+        click.echo(f"  {name:<{names}}  {number:>{numbers}}  {meaning}".rstrip())
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 row``, ``32,561 rows``."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def size_of(bytes_: int) -> str:
+    """A file size for people."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if bytes_ >= factor:
+            return f"{bytes_ / factor:.1f} {unit}"
+    return f"{bytes_} bytes"
+
+
+class Spinner:
+    """A line on stderr while something takes its time; silent where stderr is no terminal.
+
+    It is a watcher, too: at the first record of a run it goes away, because training shows its own progress.
+    """
+
+    def __init__(self, shown: bool = True) -> None:
+        self._shown = shown and sys.stderr.isatty()
+        self._status: Any = None
+
+    def say(self, text: str) -> None:
+        """Show this from now on."""
+        if not self._shown:
+            return
+        if self._status is None:
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status("", spinner="dots")
+            self._status.start()
+        self._status.update(text)
+
+    def stop(self) -> None:
+        """Take the line away."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def __call__(self, record: Any) -> None:
+        """Make room."""
+        self.stop()
+
+    def __enter__(self) -> Spinner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,104 @@
+"""From a data file to numbers that a problem understands, and from classes back to labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import click
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..arrays import Floats
+    from ..files.model import Model
+    from ..files.svmlight import SvmlightData
+
+REST = "rest"  # how the negative class of a one-against-the-rest model is shown
+
+model_argument = click.argument("model_file", metavar="MODEL", type=click.Path(path_type=Path))
+data_argument = click.argument("data_file", metavar="DATA", type=click.Path(path_type=Path))
+zero_based_option = click.option(
+    "--zero-based",
+    type=click.Choice(["auto", "yes", "no"]),
+    default="auto",
+    show_default=True,
+    help="Whether indices in DATA count from 0; auto: as in the file that the model was trained on.",
+)
+
+
+def read_for(model: Model, path: Path, zero_based: str) -> SvmlightData:
+    """Data in the columns of a model."""
+    from ..files.svmlight import read_svmlight
+
+    if zero_based == "auto" and model.zero_based is not None:
+        zero_based = "yes" if model.zero_based else "no"
+    return read_svmlight(
+        path,
+        n_features=model.n_features,
+        zero_based=cast(Literal["auto", "yes", "no"], zero_based),
+        too_wide="these are all that the model was trained on: drop the others, or train with a larger --n-features",
+    )
+
+
+def training_targets(data: SvmlightData, positive: str | None) -> tuple[Floats, tuple[Any, Any]]:
+    """Labels as -1 and +1, and the classes that these stand for."""
+    import numpy as np
+
+    found = np.unique(data.y)
+    names = ", ".join(shown(label) for label in found[:8]) + (", ..." if found.size > 8 else "")
+    if found.size == 1:
+        raise InputError(f"{data.path}: all rows have the label {names}; a classifier needs rows of two classes")
+    if positive is None:
+        if found.size > 2:
+            raise InputError(
+                f"{data.path}: {found.size} classes ({names}) where two are needed; "
+                "--positive LABEL trains that one against the rest"
+            )
+        chosen = found[1]
+    else:
+        chosen = _label(positive)
+        if chosen not in found:
+            raise InputError(f"{data.path}: no row has the label {positive} of --positive; there are: {names}")
+    others = found[found != chosen]
+    negative = None if others.size > 1 else plain(others[0])
+    return np.where(data.y == chosen, 1.0, -1.0), (negative, plain(chosen))
+
+
+def model_targets(model: Model, data: SvmlightData) -> Floats:
+    """The targets of a file's rows as the model's problem sees them: -1 and +1, or any number for regression."""
+    import numpy as np
+
+    if model.classes is None:
+        return data.y
+    if model.coef.shape[0] > 1:
+        raise InputError(f"the model tells {len(model.classes)} classes apart; this command takes models of two")
+    negative, positive = model.classes
+    known = np.isin(data.y, [positive] if negative is None else [negative, positive])
+    if negative is not None and not known.all():
+        row = int(np.argmin(known))
+        raise InputError(
+            f"{data.path}, line {data.lines[row]}: label {shown(data.y[row])} is none of the model's, "
+            f"which are {shown(negative)} and {shown(positive)}"
+        )
+    return np.where(data.y == positive, 1.0, -1.0)
+
+
+def plain(label: Any) -> Any:
+    """A label as the file has it: 1 and not 1.0."""
+    number = float(label)
+    return int(number) if number.is_integer() else number
+
+
+def shown(label: Any) -> str:
+    """A label for people and for files of predictions."""
+    if label is None:
+        return REST
+    return label if isinstance(label, str) else str(plain(label))
+
+
+def _label(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--positive {text!r} is not a number, as labels in svmlight files are") from None

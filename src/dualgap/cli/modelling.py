@@ -1,0 +1,75 @@
+"""From the outcome of a fit to a model that can be saved."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..files.model import Model
+    from ..solve import Outcome, Record
+
+
+def model_of(
+    outcome: Outcome,
+    last: Record,
+    X: Any,
+    *,
+    classes: tuple[Any, Any] | None,
+    C: float | None = None,
+    threads: int = 1,
+    zero_based: bool | None = None,
+    duals: bool = True,
+) -> Model:
+    """A model of one row; ``last`` is the last record of the run, ``X`` the matrix it was trained on."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from ..files.fingerprint import fingerprint
+    from ..files.model import Model, Proof
+    from ..losses import parameters_of
+
+    problem = outcome.problem
+    dual = None
+    if duals:
+        dual = sp.csr_array(np.zeros((1, problem.source.n)) if outcome.dual is None else outcome.dual.reshape(1, -1))
+    options = {item.name: getattr(outcome.solver, item.name) for item in fields(outcome.solver)}  # type: ignore[arg-type]
+    seed = options.pop("seed", 0)
+    return Model(
+        coef=outcome.coef.reshape(1, -1),
+        intercept=np.array([outcome.intercept]),
+        task=problem.loss.task,
+        loss=problem.loss.name,
+        loss_parameters=parameters_of(problem.loss),
+        bias=problem.bias.kind,
+        rho=float(getattr(problem.bias, "rho", 1.0)),
+        classes=classes,
+        C=problem.C if C is None else C,  # as given, free of rounding
+        n_samples=problem.source.n,
+        proofs=(
+            Proof(
+                lam=problem.lam,
+                total_weight=problem.total_weight,
+                certificate=problem.in_form(outcome.certificate, "J")._asdict(),
+                converged=bool(outcome.converged),
+                stop_reason=outcome.reason.name,
+                message=outcome.reason.message,
+                epochs=last.epochs,
+                steps=last.visits,
+                seconds=last.seconds,
+            ),
+        ),
+        solver=outcome.solver.name,
+        options=options,
+        seed=seed,
+        threads=threads,
+        fingerprint=fingerprint(X, problem.source.y, problem.source.weight),
+        dual=dual,
+        zero_based=zero_based,
+    )
+
+
+def loss_spec(name: str, parameters: dict[str, float]) -> str:
+    """The loss as ``--loss`` takes it."""
+    rest = ",".join(f"{key}={value!r}" for key, value in parameters.items())
+    return f"{name}:{rest}" if rest else name

@@ -1,0 +1,200 @@
+"""What all estimators share: training one or several linear models on the same rows, and scoring rows with them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, as_completed, wait
+from threading import Event
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..api import fit
+from ..arrays import Floats
+from ..bias import Augmented, Bias, NoBias
+from ..losses import Loss
+from ..problem import Certificate, Point
+from ..solve import Outcome, Record
+from ..stopping import Reason
+from ..watchers import Progress
+from . import _convergence
+from ._input import number, options_for, rows_of, thread_count
+
+
+class Trained(NamedTuple):
+    """What is kept of an outcome. It refers to no data, so that K models do not hold K sources."""
+
+    coef: Floats
+    intercept: float
+    beta: Floats
+    certificate: Certificate
+    history: list[dict[str, Any]]
+    epochs: float
+    reason: Reason
+    converged: bool
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Trained:
+        """The part of an outcome worth keeping."""
+        problem = outcome.problem
+        return cls(
+            outcome.coef,
+            outcome.intercept,
+            np.zeros(problem.source.n) if outcome.dual is None else outcome.dual,
+            outcome.certificate,
+            [record.as_dict() for record in outcome.trace],
+            outcome.state.solver.counts.visits / problem.present,
+            outcome.reason,
+            outcome.converged,
+        )
+
+
+class LinearModel(BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn estimator whose models are trained by ``dualgap.fit``; subclasses say on which targets."""
+
+    C: float
+    tol: float
+    fit_intercept: bool
+    intercept_scaling: float
+    solver: str
+    solver_options: dict[str, Any] | None
+    max_iter: float
+    warm_start: bool
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    coef_: Floats
+    intercept_: Floats
+    dual_coef_: Floats
+    certificate_: list[Certificate]
+    history_: list[list[dict[str, Any]]]
+    n_iter_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _bias(self) -> Bias:
+        """The only place that says which bias an estimator has: a constant feature, regularised like the others."""
+        if not self.fit_intercept:
+            return NoBias()
+        return Augmented(number("intercept_scaling", self.intercept_scaling))
+
+    def _train(self, X: Any, target: Callable[[int], Floats], count: int, weight: Floats, loss: Loss) -> list[Trained]:
+        """Models 0 to count - 1, of which number k is trained on ``target(k)``; Ctrl-C ends all of them early."""
+        threads = thread_count(self.n_jobs)
+        workers = min(threads, count)
+        C, tol = number("C", self.C), number("tol", self.tol, zero=True)
+        max_iter = number("max_iter", self.max_iter)
+        bias, options = self._bias(), options_for(self.solver_options)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        warm = self._warm_points(count, *X.shape)
+        stop = Event()
+
+        def interrupted(record: Record) -> Reason | None:
+            return Reason("interrupted", "interrupted; this is the best model so far") if stop.is_set() else None
+
+        def train(k: int) -> Trained:
+            outcome = fit(
+                X,
+                target(k),
+                loss=loss,
+                C=C,
+                solver=self.solver,
+                gap=tol,
+                bias=bias,
+                sample_weight=weight,
+                max_epochs=max_iter,
+                threads=threads // workers,
+                seed=seed,
+                watchers=[Progress(tol)] if self.verbose and workers == 1 else [],
+                callback=interrupted,
+                warm=warm(k),
+                **options,
+            )
+            return Trained.of(outcome)
+
+        return _run(train, count, workers, stop)
+
+    def _conclude(self, X: Any, models: list[Trained], names: list[str], weight: Floats) -> None:
+        """Set the fitted attributes; pass an interruption on, or warn of models that did not get to ``tol``."""
+        bounds = self.C * weight
+        self.coef_ = np.stack([model.coef for model in models])
+        self.intercept_ = np.array([model.intercept for model in models])
+        self.dual_coef_ = bounds * np.stack([model.beta for model in models])
+        self.certificate_ = [model.certificate for model in models]
+        self.history_ = [model.history for model in models]
+        self.n_iter_ = math.ceil(max(model.epochs for model in models))
+        self._dual_bounds = bounds  # a warm start divides by them
+        if any(model.reason.name == "interrupted" for model in models):
+            raise KeyboardInterrupt("training was interrupted; the estimator holds the best model so far")
+        self._warn(X, models, names)
+
+    def _warm_points(self, count: int, n: int, d: int) -> Callable[[int], Point | None]:
+        """Where to begin: at the last fit's points if that is wanted and they fit, else nowhere in particular."""
+        if not self.warm_start or not hasattr(self, "dual_coef_"):
+            return lambda k: None
+        coef, intercept, dual, bounds = self.coef_, self.intercept_, self.dual_coef_, self._dual_bounds
+        if dual.shape != (count, n) or coef.shape != (count, d):
+            return lambda k: None
+
+        def point(k: int) -> Point:
+            beta = np.divide(dual[k], bounds, out=np.zeros(n), where=bounds > 0)
+            return Point(coef[k], float(intercept[k]), beta)
+
+        return point
+
+    def _warn(self, X: Any, models: list[Trained], names: list[str]) -> None:
+        behind = [k for k, model in enumerate(models) if not model.converged]
+        if not behind:
+            return
+        worst = max(behind, key=lambda k: models[k].certificate.relative_gap)
+        model = models[worst]
+        text = _convergence.message(
+            type(self).__name__,
+            X,
+            gap=model.certificate.relative_gap,
+            tol=self.tol,
+            epochs=model.epochs,
+            max_iter=self.max_iter,
+            reason=model.reason.name,
+            who="" if len(models) == 1 else f" ({len(behind)} of {len(models)} classes; the worst is {names[worst]})",
+        )
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+
+    def _scores(self, X: Any) -> Any:
+        """``<w, x> + b`` for every row and model, in the float type of X: float32 rows are not copied to float64."""
+        check_is_fitted(self, "coef_")
+        X = rows_of(self, X, training=False)
+        scores = X @ self.coef_.T.astype(X.dtype, copy=False) + self.intercept_.astype(X.dtype, copy=False)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def _run(train: Callable[[int], Trained], count: int, workers: int, stop: Event) -> list[Trained]:
+    """``train(k)`` for every k. A single model is trained in this thread, where ``fit`` minds Ctrl-C itself.
+
+    Several are trained in a pool, also with one worker, so that this thread is free to hear of Ctrl-C at any moment.
+    """
+    if count == 1:
+        return [train(0)]
+    with ThreadPoolExecutor(workers) as pool:  # ends with the fit: safe to fork
+        futures = [pool.submit(train, k) for k in range(count)]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            stop.set()  # models that have not begun yet get one quantum of work, and a certificate
+        try:
+            for future in as_completed(futures):
+                future.result()  # raises what went wrong first
+        finally:  # an error, or Ctrl-C once more: nothing else begins
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+    return [future.result() for future in futures]

@@ -1,0 +1,125 @@
+"""What estimators do with parameters and arrays before any training."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Collection
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_array
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import validate_data
+
+from ..api import fit
+from ..arrays import Floats
+from ..errors import InputError, nearest
+from ..losses import LOSSES, Loss, make_loss
+
+
+def number(name: str, value: Any, *, zero: bool = False) -> float:
+    """A positive finite float (or 0, where that is allowed), or an error that names the parameter."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}={value!r} must be a number") from None
+    if not math.isfinite(found) or found < 0 or (found == 0 and not zero):
+        raise InputError(f"{name}={value!r} must be a {'non-negative' if zero else 'positive'} finite number")
+    return found
+
+
+def thread_count(n_jobs: Any) -> int:
+    """Threads for ``n_jobs`` as scikit-learn and joblib count them: None is 1, -1 all cores, -2 all but one."""
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise InputError(f"n_jobs={n_jobs!r} must be a whole number other than 0, or None (-1 is all cores)")
+    return int(effective_n_jobs(n_jobs))
+
+
+def loss_for(spec: str | Loss, task: str, estimator: str) -> Loss:
+    """A loss for this task; names may be written with underscores, as scikit-learn does."""
+    if isinstance(spec, str):
+        name, colon, parameters = spec.partition(":")
+        spec = name.replace("_", "-") + colon + parameters
+    loss = make_loss(spec)
+    if loss.task != task:
+        fitting = sorted(name for name, cls in LOSSES.items() if cls.task == task)
+        raise InputError(f"loss {loss.name!r} is for {loss.task}; {estimator} takes one of: {', '.join(fitting)}")
+    return loss
+
+
+def options_for(options: dict[str, Any] | None) -> dict[str, Any]:
+    """The options of the solver, without names that ``fit`` would take for its own arguments."""
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        raise InputError(f"solver_options={options!r} must be a dict, such as {{'shrinking': False}}")
+    for key in options:
+        if key in inspect.signature(fit).parameters:
+            raise InputError(f"solver_options has {key!r}, which is no option of any solver; it belongs elsewhere")
+    return dict(options)
+
+
+def rows_of(estimator: Any, X: Any, y: Any = "no_validation", *, training: bool) -> Any:
+    """X (and y) as scikit-learn validates them, C-ordered or CSR, in float32 or float64.
+
+    Float32 stays, and integers of up to 16 bits become float32, which holds them exactly. In training the values
+    are left to ``fit`` to check, which names the row and the column of a NaN.
+    """
+    found = validate_data(
+        estimator,
+        X,
+        y,
+        reset=training,
+        accept_sparse="csr",
+        dtype="numeric",
+        order="C",
+        ensure_all_finite=not training,
+    )
+    rows, target = found if training else (found, None)
+    rows = rows.astype(np.promote_types(rows.dtype, np.float32), copy=False)
+    return (rows, target) if training else rows
+
+
+def weights_of(sample_weight: Any, n: int) -> Floats:
+    """One float64 weight a row; ``fit`` refuses negative ones by name."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weight.shape != (n,):
+        raise InputError(f"sample_weight has shape {weight.shape} and X has {n} rows; give one weight a row")
+    return np.asarray(weight)
+
+
+def class_factors(class_weight: Any, labels: Any, codes: Any, weight: Floats) -> Floats:
+    """What the weights of each class's rows are multiplied by. "balanced" counts rows by their weight."""
+    if class_weight is None:
+        return np.ones(labels.size)
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise InputError(f"unknown class_weight {class_weight!r}; {nearest(class_weight, ['balanced'])}, or a dict")
+        totals = np.bincount(codes, weights=weight, minlength=labels.size)
+        factors = np.zeros(labels.size)
+        np.divide(weight.sum(), np.count_nonzero(totals) * totals, out=factors, where=totals > 0)
+        return factors
+    if not isinstance(class_weight, dict):
+        raise InputError(f"class_weight={class_weight!r} must be a dict from labels to weights, 'balanced' or None")
+    for label, value in class_weight.items():
+        number(f"class_weight[{label!r}]", value, zero=True)
+    return np.asarray(compute_class_weight(class_weight, classes=labels, y=labels))
+
+
+def two_or_more(classes: Collection[Any], all_labels: Collection[Any]) -> None:
+    """Refuse to train a classifier on fewer than two classes."""
+    if len(classes) >= 2:
+        return
+    if len(all_labels) == 1:
+        raise InputError(f"y holds one class only ({next(iter(all_labels))!r}); a classifier needs rows of two classes")
+    if len(classes) == 0:
+        raise InputError("all sample weights are zero; rows of at least two classes must have a positive weight")
+    raise InputError(
+        f"only class {next(iter(classes))!r} has rows of positive weight (of {len(all_labels)} classes); "
+        "a classifier needs rows of two classes"
+    )

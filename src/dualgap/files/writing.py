@@ -1,0 +1,60 @@
+"""Write a file whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ..errors import InputError
+
+
+def check_destination(path: str | os.PathLike[str]) -> Path:
+    """The path, if a file can be written there; for asking before the work that the file is to hold."""
+    path = Path(path)
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; give the name of a file to write")
+    if not folder.is_dir():
+        raise InputError(f"{path}: the folder {folder} does not exist; make it first")
+    if not os.access(path if _is_device(path) else folder, os.W_OK):
+        raise InputError(f"{path}: no permission to write to {folder}")
+    return path
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Write to a temporary name in the same folder; rename it in the end, or remove it if anything goes wrong."""
+    path = check_destination(path)
+    if _is_device(path):  # /dev/null and the like: must not be replaced by a file
+        with path.open("wb") as stream:
+            yield stream
+        return
+    target = Path(os.path.realpath(path))  # a symbolic link stays one
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    _settle(target.parent)
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _settle(folder: Path) -> None:
+    """Have the rename survive a power cut, too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,124 @@
+"""``fit``: what it takes, what it refuses, and how it says so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import dualgap
+
+X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.5, -1.0]])
+Y = np.array([1, -1, -1, 1])
+
+REFUSED = [
+    ({"X": [[1.0, np.nan]] * 4}, "NaN at row 0, column 1"),
+    ({"X": sp.csr_matrix([[1.0, 0], [0, np.inf], [1, 1], [1, 1]])}, "infinity at row 1, column 1"),
+    ({"X": X[0]}, "X has 1 dimension,"),
+    ({"X": X[:3]}, "y has 4 entries and X has 3 rows"),
+    ({"X": np.zeros((0, 2)), "y": []}, "X has no rows"),
+    ({"X": np.zeros((4, 0))}, "0 features"),
+    ({"X": X.astype(complex)}, "complex128 values"),
+    ({"y": [1, -1, np.nan, 1]}, r"y\[2\] is nan"),
+    ({"y": [1, 1, 1, 1]}, "one class only"),
+    ({"y": [1, 2, 3, 1]}, r"3 classes \(1, 2, 3\)"),
+    ({"y": [[1], [2], [3], [1]]}, "one number a row"),
+    ({"loss": "squared", "y": ["a", "b", "c", "d"]}, "must be numbers"),
+    ({"sample_weight": [1, -1, 1, 1]}, r"sample_weight\[1\] is -1"),
+    ({"sample_weight": [0, 0, 0, 0]}, "all sample weights are 0"),
+    ({"sample_weight": [1, np.inf, 1, 1]}, r"sample_weight\[1\] is inf"),
+    ({"sample_weight": [1, 1]}, "sample_weight has 2 entries"),
+    ({"C": 0}, "C=0 must be a positive finite number"),
+    ({"C": -1.0}, "C=-1.0 must be"),
+    ({"C": np.inf}, "C=inf must be"),
+    ({"C": "x"}, "C='x' must be a number"),
+    ({"lam": 0.0}, "lam=0.0 must be"),
+    ({"C": 1, "lam": 1}, "both C=1 and lam=1"),
+    ({"gap": -1}, "gap=-1 must be"),
+    ({"gap": np.nan}, "gap=nan must be"),
+    ({"max_epochs": 0}, "max_epochs=0"),
+    ({"max_steps": -5}, "max_steps=-5"),
+    ({"time_limit": 0}, "time_limit=0"),
+    ({"threads": 0}, "threads=0"),
+    ({"record_every": 0}, "record_every=0"),
+    ({"loss": "hing"}, "unknown loss 'hing'; did you mean 'hinge'"),
+    ({"loss": "hinge:gamma=1"}, "no parameter 'gamma'"),
+    ({"loss": "huber:threshold=0"}, "threshold=0.0 must be a positive"),
+    ({"solver": "dcdd"}, "unknown solver 'dcdd'; did you mean 'dcd'"),
+    ({"shrink": True}, "solver 'dcd' has no option 'shrink'; did you mean 'shrinking'"),
+    ({"shrinking": "maybe"}, "shrinking='maybe'.*true or false"),
+    ({"pg_tol": "tight"}, "pg_tol='tight'.*float"),
+    ({"pg_tol": -1.0}, "pg_tol=-1.0"),
+    ({"bias": "free"}, "unknown bias 'free'"),
+    ({"bias": "augmented", "rho": 0.0}, "rho=0.0"),
+    ({"penalty": "l1"}, "skglm"),
+    ({"penalty": "elasticnet"}, "SGDClassifier"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[message[:40] for _, message in REFUSED])
+def test_bad_input_gets_one_clear_line(changes: dict, message: str) -> None:
+    arguments = {"X": X, "y": Y, **changes}
+    with pytest.raises(dualgap.InputError, match=message) as caught:
+        dualgap.fit(arguments.pop("X"), arguments.pop("y"), **arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("labels", [[1, -1], [1, 0], [7.5, 3.0], ["spam", "ham"], [True, False]])
+def test_any_two_labels_will_do_and_the_larger_is_positive(labels: list) -> None:
+    low, high = sorted(labels)
+    outcome = dualgap.fit(X, np.where(Y > 0, np.array(high, dtype=object), low).astype(type(low)), C=1.0)
+    assert list(outcome.classes) == [low, high]
+    reference = dualgap.fit(X, Y, C=1.0)
+    assert outcome.coef.tobytes() == reference.coef.tobytes()
+
+
+def test_forms_agree() -> None:
+    by_c = dualgap.fit(X, Y, C=2.0, gap=1e-9)
+    by_lam = dualgap.fit(X, Y, lam=1 / (2.0 * 4), gap=1e-9)
+    assert by_c.certificate.form == "J"
+    assert by_lam.certificate.form == "mean"
+    assert by_c.certificate.primal == pytest.approx(by_lam.certificate.primal * 8, rel=1e-12)
+    np.testing.assert_allclose(by_c.coef, by_lam.coef)
+
+
+def test_outcome_is_complete() -> None:
+    outcome = dualgap.fit(X, Y, C=1.0, bias="augmented", shrinking=False, seed=9)
+    assert outcome.solver.shrinking is False
+    assert outcome.solver.seed == 9
+    assert outcome.solver.name == "dcd"
+    # the signed duals rebuild the model: w = C sum beta x, b = C rho^2 sum beta
+    np.testing.assert_allclose(outcome.coef, X.T @ outcome.dual, atol=1e-2)
+    assert outcome.reason.name == "gap"
+    assert outcome.trace[-1].certificate == outcome.certificate
+
+
+def test_the_callers_arrays_are_left_alone() -> None:
+    matrix, labels, weight = sp.csr_matrix(X), Y.astype(float), np.ones(4)
+    copies = [a.copy() for a in (matrix.data, matrix.indices, matrix.indptr, labels, weight)]
+    dualgap.fit(matrix, labels, C=1.0, sample_weight=weight)
+    for before, after in zip(copies, (matrix.data, matrix.indices, matrix.indptr, labels, weight), strict=True):
+        assert np.array_equal(before, after)
+        assert after.flags.writeable
+
+
+def test_import_is_light() -> None:
+    code = "import dualgap, sys; print([m for m in ('numba', 'sklearn', 'scipy', 'numpy') if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+    assert set(dir(dualgap)) >= {"fit", "Certificate", "__version__"}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        dualgap.nothing  # noqa: B018
+
+
+def test_threads_do_not_change_the_certificate() -> None:
+    rng = np.random.default_rng(0)
+    big = sp.random(60_000, 100, density=0.4, format="csr", rng=rng, dtype=np.float32)
+    y = np.where(rng.random(60_000) < 0.4, 1, -1)
+    one, two = (dualgap.fit(big, y, C=1e-4, gap=1e-2, threads=threads) for threads in (1, 2))
+    assert len(one.problem.source._edges) > 2  # several parts, so that threads have something to share
+    assert one.certificate == two.certificate
+    assert one.coef.tobytes() == two.coef.tobytes()
