@@ -1,4 +1,4 @@
-"""The kernel cache: it hits in the next process, misses after a change in the losses, and never falls back elsewhere."""
+"""The kernel cache: it hits in the next process, misses after a change in the losses, never falls back elsewhere."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_hits_in_the_next_process_and_misses_after_a_change_in_the_losses(packag
     losses.write_text(text)
     assert run(package, cache) == "3.0 hit"
     # nothing was written beside the sources
-    assert not [p for p in package.rglob("*.nb?")]
+    assert not list(package.rglob("*.nb?"))
 
 
 def test_a_change_elsewhere_keeps_the_cache(package: Path, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_where_no_folder_can_be_written_nothing_is_cached(package: Path, tmp_pat
     (tmp_path / "file").write_text("in the way")
     assert run(package, tmp_path / "file" / "cache") == "3.0 miss"
     assert run(package, tmp_path / "file" / "cache") == "3.0 miss"
-    assert not [p for p in tmp_path.rglob("*.nb?")]
+    assert not list(tmp_path.rglob("*.nb?"))
 
 
 def test_a_read_only_cache_that_was_filled_is_used(package: Path, tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matrix
 import pytest
+
+import matrix
 
 
 @pytest.mark.parametrize("case", matrix.all_pairs(), ids=lambda case: case.label)

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from matrix import assert_same
 
 import dualgap
 from dualgap.losses import LOSSES
@@ -24,6 +23,7 @@ from dualgap.solve import Counts, Record, solve
 from dualgap.sources import in_memory
 from dualgap.stopping import Callback, GapBelow, Reason, Seconds, Stalled, epochs, steps
 from dualgap.watchers import JsonLines, Progress
+from matrix import assert_same
 
 
 def toy(n: int = 200, d: int = 5) -> tuple[np.ndarray, np.ndarray]:

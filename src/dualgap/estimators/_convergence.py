@@ -57,6 +57,6 @@ def message(
     scale = scales(X)
     return (
         f"{estimator} ended at a relative gap of {gap:.3g} after {epochs:.4g} epochs, above tol={tol:g}{who}: its "
-        f"objective is proven to be at most that fraction above the minimum, and no better. "
+        f"objective may be up to that fraction above the minimum. "
         f"{scale}{'Otherwise' if scale else 'You can'} {remedy}."
     )

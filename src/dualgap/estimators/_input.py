@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection
 from numbers import Integral
 from typing import Any
 
@@ -111,15 +110,15 @@ def class_factors(class_weight: Any, labels: Any, codes: Any, weight: Floats) ->
     return np.asarray(compute_class_weight(class_weight, classes=labels, y=labels))
 
 
-def two_or_more(classes: Collection[Any], all_labels: Collection[Any]) -> None:
+def two_or_more(classes: list[Any], all_labels: list[Any]) -> None:
     """Refuse to train a classifier on fewer than two classes."""
     if len(classes) >= 2:
         return
     if len(all_labels) == 1:
-        raise InputError(f"y holds one class only ({next(iter(all_labels))!r}); a classifier needs rows of two classes")
+        raise InputError(f"y holds one class only ({all_labels[0]!r}); a classifier needs rows of two classes")
     if len(classes) == 0:
         raise InputError("all sample weights are zero; rows of at least two classes must have a positive weight")
     raise InputError(
-        f"only class {next(iter(classes))!r} has rows of positive weight (of {len(all_labels)} classes); "
+        f"only class {classes[0]!r} has rows of positive weight (of {len(all_labels)} classes); "
         "a classifier needs rows of two classes"
     )

@@ -163,7 +163,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         weight = weight * class_factors(self.class_weight, labels, codes, weight)[codes]
         present = np.flatnonzero(np.bincount(codes[weight != 0], minlength=labels.size))
         classes = labels[present]
-        two_or_more(classes, labels)
+        two_or_more(classes.tolist(), labels.tolist())
         positive = present if classes.size > 2 else present[1:]
 
         def target(k: int) -> Floats:
