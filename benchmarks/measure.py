@@ -51,16 +51,14 @@ class Measurement:
     @property
     def optimum(self) -> float:
         """The lowest objective known."""
-        return min([self.reference["primal"], *(run["J"] for run in self.runs if run["status"] == "ok")])
+        return float(min([self.reference["primal"], *(run["J"] for run in self.runs if run["status"] == "ok")]))
 
     def run(self, contestant: Contestant, arm: str, value: float) -> Run:
         """Train once; the objective is computed here, from the weights alone."""
         problem = self.problem
         run: Run = {"solver": contestant.name, "arm": arm, "value": value}
         try:
-            answer, w = self.pool.run(
-                contestant, problem.info, problem.loss, problem.C, arm, value, problem.limit
-            )
+            answer, w = self.pool.run(contestant, problem.info, problem.loss, problem.C, arm, value, problem.limit)
         except WorkerError as error:
             unable = contestant.ours and error.kind == "InputError"
             known = error.kind if error.kind in ("timeout", "crashed") else "error"
@@ -156,7 +154,7 @@ class Measurement:
         }
 
     def _good(self, run: Run, target: float) -> bool:
-        return run["status"] == "ok" and run["J"] <= (1.0 + target) * self.optimum
+        return bool(run["status"] == "ok" and run["J"] <= (1.0 + target) * self.optimum)
 
     def _same(self, key: Key) -> list[Run]:
         return [run for run in self.runs if (run["solver"], run["arm"], run["value"]) == key and run["status"] == "ok"]
@@ -168,7 +166,8 @@ class Measurement:
         """When our primal value was good enough, proven or not, and the share of time that proving took."""
         trace = self.traces[key]
         around = max(0.0, seconds - trace[-1]["seconds"])
-        first = next(record for record in trace if record["primal"] <= (1.0 + target) * self.optimum * (1 + 1e-12))
+        enough = (1.0 + target) * self.optimum
+        first = next((record for record in trace if record["primal"] <= enough), trace[-1])
         share = trace[-1]["certify_seconds"] / max(seconds, 1e-9)
         return {"hindsight_seconds": around + first["seconds"], "certify_share": share}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -78,10 +79,8 @@ class Worker:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(BrokenPipeError):  # a request that was never read
                     pipe.close()
-                except BrokenPipeError:  # a request that was never read
-                    pass
 
 
 @dataclass
@@ -122,9 +121,7 @@ class Pool:
         # ours stop by themselves at the limit, after a certificate; a peer knows no limit
         patience = 2.0 * limit + 5.0 if contestant.ours else limit
         began = time.perf_counter()
-        answer = worker.ask(
-            patience, do="run", loss=loss, C=C, arm=arm, value=value, limit=limit, model=str(model)
-        )
+        answer = worker.ask(patience, do="run", loss=loss, C=C, arm=arm, value=value, limit=limit, model=str(model))
         answer["outside_seconds"] = time.perf_counter() - began
         return answer, np.load(model)
 

@@ -51,7 +51,7 @@ class _Peer(NamedTuple):
     adapter: str
     environment: str
     arms: dict[str, dict[str, Grid]]
-    threaded: dict[str, dict[str, Grid]] = {}  # with more than one thread
+    threaded: dict[str, dict[str, Grid]] | None = None  # with more than one thread
     threaded_environment: str = ""
 
 

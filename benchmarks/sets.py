@@ -81,7 +81,7 @@ SETS: dict[str, DataSet] = {
         DataSet("skin", "report", "default", _file(3, dense=True), "skin_nonskin.svm.bz2"),
         DataSet("prostate-ge", "tune", "default", _file(5966, dense=True), "prostate-ge.svm.bz2"),
         DataSet("text", "tune", "default", partial(generated.text, 200_000, 47_000, 68)),
-        DataSet("text-ordered", "report", "default", partial(generated.text, 80_000, 30_000, 60, ordered=True, seed=10)),
+        DataSet("text-ordered", "report", "default", partial(generated.text, 80_000, 30_000, 60, ordered=True)),
         DataSet("dense-tall", "report", "default", partial(generated.dense_tall, 100_000, 30)),
         DataSet("dense-wide", "report", "default", partial(generated.dense_wide, 500, 20_000)),
         DataSet("separable", "tune", "default", partial(generated.separable, 50_000, 2_000, 30)),
@@ -135,7 +135,8 @@ def _stamp(item: DataSet, folder: Path | None) -> str:
 
 def _store(item: DataSet, path: Path, X: Any, y: Any) -> Info:
     arrays = {"y": y}
-    if sp.issparse(X):
+    layout = "csr" if sp.issparse(X) else "dense"
+    if layout == "csr":
         X.sort_indices()
         arrays |= {"data": X.data, "indices": X.indices.astype(np.int32), "indptr": X.indptr.astype(np.int32)}
         entries = X.nnz
@@ -150,7 +151,7 @@ def _store(item: DataSet, path: Path, X: Any, y: Any) -> Info:
     scratch = path.with_suffix(".tmp.npz")
     np.savez(scratch, shape=np.array(X.shape), **arrays)
     scratch.replace(path)
-    layout = "csr" if sp.issparse(X) else "dense"
+    n, d = X.shape
     return Info(
-        item.name, item.half, str(path), digest.hexdigest(), layout, str(X.dtype), *X.shape, int(entries), int(size)
+        item.name, item.half, str(path), digest.hexdigest(), layout, str(X.dtype), n, d, int(entries), int(size)
     )

@@ -143,9 +143,9 @@ def test_smooth_losses_against_a_general_minimiser(loss: str) -> None:
 def test_boxed_losses_against_an_exact_qp(loss: str) -> None:
     """The dual of a boxed loss is a least-squares problem with bounds, which scipy solves by an active-set method.
 
-    With beta = p - q, p and q in the box, max y'(p - q) - eps 1'(p + q) - |X'(p - q)|^2 / (2 lam N) is, up to a constant,
-    min |A v - r|^2 for the Cholesky factor of a slightly regularised Hessian; the tiny ridge changes the optimum by
-    less than the tolerance below.
+    With beta = p - q, p and q in the box, max y'(p - q) - eps 1'(p + q) - |X'(p - q)|^2 / (2 lam N) is, but for a
+    constant, min |A v - r|^2 for the Cholesky factor of a slightly regularised Hessian; the tiny ridge changes
+    the optimum by less than the tolerance below.
     """
     chosen = dualgap.losses.make_loss(loss)
     regression = chosen.task == "regression"

@@ -111,7 +111,7 @@ def test_every_classification_loss_reaches_the_tolerance(loss: Any) -> None:
 
 def test_the_dual_point_gives_the_model() -> None:
     X, y = make(classes=3)
-    weight = np.random.default_rng(0).integers(0, 3, N).astype(float)
+    weight = np.random.default_rng(9).integers(0, 3, N).astype(float)
     model = LinearSVC(C=0.5, tol=1e-10, random_state=0).fit(X, y, weight)
     assert model.dual_coef_.shape == (3, N)
     np.testing.assert_allclose(model.dual_coef_ @ X, model.coef_, atol=1e-9)
@@ -273,7 +273,7 @@ def test_pandas_names_are_kept() -> None:
 
 def test_warm_start_finds_nothing_left_to_do() -> None:
     X, y = make(classes=3)
-    weight = np.random.default_rng(0).integers(0, 3, N)
+    weight = np.random.default_rng(9).integers(0, 3, N)
     model = LinearSVC(C=0.3, tol=1e-6, warm_start=True, random_state=0).fit(X, y, weight)
     assert model.n_iter_ > 0
     before = model.coef_

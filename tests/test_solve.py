@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import os
@@ -106,7 +107,7 @@ def test_record_every() -> None:
 def test_best_values_are_kept_and_never_worsen() -> None:
     X, y = toy()
     trace = dualgap.fit(X, y, C=10.0, gap=0.0, max_steps=4000, record_every=100).trace
-    for before, after in zip(trace[:-1], trace[1:], strict=True):
+    for before, after in itertools.pairwise(trace):
         assert after.certificate.primal <= before.certificate.primal + before.certificate.rounding
         assert after.certificate.dual >= before.certificate.dual - before.certificate.rounding
 

@@ -29,7 +29,7 @@ def train(data: Any, loss: str, C: float, arm: str, value: float, threads: int, 
     X, y = data
     if arm == "svc":
         return skglm.LinearSVC(C=C, tol=value, max_iter=10_000, fit_intercept=False).fit(X, y)
-    columns = X.tocsc() if sp.issparse(X) else np.asfortranarray(X)
+    columns = sp.csc_matrix(X) if sp.issparse(X) else np.asfortranarray(X)
     penalty = skglm.penalties.L2(1.0 / (C * X.shape[0]))
     solver = skglm.solvers.LBFGS(max_iter=int(value), tol=1e-12)
     return solver.solve(columns, y, skglm.datafits.Logistic(), penalty)

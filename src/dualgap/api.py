@@ -108,8 +108,7 @@ def fit(
     if chosen.task == "classification":
         y, classes = two_labels(y)
     source = in_memory(X, y, sample_weight, threads=threads)
-    weight = float(np.sum(source.weight, dtype=np.longdouble))
-    lam, form = strength(C, lam, weight)
+    lam, form = strength(C, lam, source.total_weight)
     problem = Problem(source, chosen, lam, make_bias(bias, rho))
     name = choose(chosen, source) if solver == "auto" else solver
     trainer = make_solver(name, options, seed=seed)

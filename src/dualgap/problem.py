@@ -113,15 +113,15 @@ class Problem:
                     f"y[{bad}] is {self.source.y[bad]:g}; the {self.loss.name} loss needs labels -1 and +1"
                 )
 
-    @cached_property
+    @property
     def total_weight(self) -> float:
         """N."""
-        return float(np.sum(self.source.weight, dtype=np.longdouble))
+        return self.source.total_weight
 
-    @cached_property
+    @property
     def present(self) -> int:
         """How many rows have a positive weight: an epoch is that many visits."""
-        return int(np.count_nonzero(self.source.weight))
+        return self.source.present
 
     @property
     def C(self) -> float:

@@ -45,6 +45,12 @@ class Source(Protocol):
     def y(self) -> Floats: ...
     @property
     def weight(self) -> Floats: ...
+    @property
+    def norms(self) -> Floats: ...
+    @property
+    def total_weight(self) -> float: ...
+    @property
+    def present(self) -> int: ...
     def blocks(self) -> Iterator[Block]: ...
     def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T: ...
 
@@ -69,6 +75,16 @@ class InMemory:
     def entries(self) -> int:
         """The number of stored entries."""
         return entry_count(self.rows)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """N."""
+        return float(np.sum(self.weight, dtype=np.longdouble))
+
+    @cached_property
+    def present(self) -> int:
+        """How many rows have a positive weight."""
+        return int(np.count_nonzero(self.weight))
 
     def blocks(self) -> Iterator[Block]:
         """All rows, as one block."""

@@ -45,7 +45,7 @@ def group(context: click.Context) -> None:
       dualgap train data.svm.gz -o data.model    train, certify, save
       dualgap evaluate data.model test.svm.gz    score it on other rows
       dualgap certify data.model data.svm.gz     check the certificate from scratch
-      dualgap demo                               see all of it work, on data that is generated
+      dualgap demo                               see all of it work, on data that need no download
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

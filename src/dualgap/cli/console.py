@@ -34,6 +34,19 @@ def table(rows: list[tuple[str, str, str]]) -> None:
         click.echo(f"  {name:<{names}}  {number:>{numbers}}  {meaning}".rstrip())
 
 
+def print_table(columns: list[str], rows: list[list[str]]) -> None:
+    """A table with wrapped cells; as wide as it needs where stdout is no terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    found = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        found.add_row(*map(Text, row))
+    Console(width=None if sys.stdout.isatty() else 200).print(found)
+
+
 def counted(number: int, thing: str) -> str:
     """``1 row``, ``32,561 rows``."""
     return f"{number:,} {thing}{'s' * (number != 1)}"

@@ -69,7 +69,8 @@ def model_of(
     )
 
 
-def loss_spec(name: str, parameters: dict[str, float]) -> str:
-    """The loss as ``--loss`` takes it."""
-    rest = ",".join(f"{key}={value!r}" for key, value in parameters.items())
+def loss_spec(name: str, parameters: dict[str, float], defaults: dict[str, float] | None = None) -> str:
+    """The loss as ``--loss`` takes it; parameters that have their default may be left out."""
+    told = {key: value for key, value in parameters.items() if defaults is None or value != defaults[key]}
+    rest = ",".join(f"{key}={value!r}" for key, value in told.items())
     return f"{name}:{rest}" if rest else name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, as_completed, wait
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -185,12 +185,15 @@ def _run(train: Callable[[int], Trained], count: int, workers: int, stop: Event)
     """
     if count == 1:
         return [train(0)]
+    futures: list[Future[Trained]] = []
     with ThreadPoolExecutor(workers) as pool:  # ends with the fit: safe to fork
-        futures = [pool.submit(train, k) for k in range(count)]
         try:
+            for k in range(count):
+                futures.append(pool.submit(train, k))
             wait(futures, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
             stop.set()  # models that have not begun yet get one quantum of work, and a certificate
+            futures += [pool.submit(train, k) for k in range(len(futures), count)]
         try:
             for future in as_completed(futures):
                 future.result()  # raises what went wrong first

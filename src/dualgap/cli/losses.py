@@ -1,0 +1,32 @@
+"""``dualgap losses``: what there is to choose from."""
+
+from __future__ import annotations
+
+import click
+
+from .console import emit, json_option, print_table
+
+
+@click.command(short_help="List the losses and their parameters.")
+@json_option
+def command(as_json: bool) -> None:
+    """List the losses with their parameters and defaults. Set one with --loss NAME:PARAMETER=VALUE."""
+    from ..losses import LOSSES, parameters_of
+
+    found = [
+        {"name": name, "task": loss.task, "meaning": loss.meaning, "parameters": parameters_of(loss)}
+        for name, loss in LOSSES.items()
+    ]
+    if as_json:
+        emit({"losses": found})
+        return
+    rows = [
+        [
+            item["name"],
+            item["task"],
+            " ".join(f"{k}={v:g}" for k, v in item["parameters"].items()) or "-",
+            item["meaning"],
+        ]
+        for item in found
+    ]
+    print_table(["loss", "task", "parameters", "meaning (s: score, y: target)"], rows)

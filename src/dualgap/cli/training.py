@@ -1,0 +1,233 @@
+"""What ``dualgap train`` does between its options and its exit code."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from .console import Spinner, counted, headline, size_of, table
+from .data import shown, training_targets
+from .modelling import loss_spec, model_of
+
+if TYPE_CHECKING:
+    from ..arrays import Floats
+    from ..files.model import Model
+    from ..files.svmlight import SvmlightData
+    from ..solve import Outcome, Record
+    from ..stopping import Reason
+
+
+class Settings(NamedTuple):
+    """The options of ``train``, as click names them."""
+
+    data_file: Path
+    model_file: Path
+    loss: str
+    C: float | None
+    lam: float | None
+    solver: str
+    gap: float
+    max_epochs: float
+    max_steps: int | None
+    time_limit: float | None
+    bias: str
+    rho: float | None
+    positive: str | None
+    seed: int
+    threads: int
+    option: tuple[str, ...]
+    n_features: int | None
+    zero_based: Any
+    trace: Path | None
+    record_every: int | None
+    no_duals: bool
+    as_json: bool
+    quiet: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A run that is over, its model saved."""
+
+    settings: Settings
+    data: SvmlightData
+    outcome: Outcome
+    last: Record
+    model: Model
+
+    @property
+    def loss(self) -> str:
+        """The loss, with the parameters that are not at their defaults."""
+        from ..losses import LOSSES, parameters_of
+
+        return loss_spec(self.model.loss, self.model.loss_parameters, parameters_of(LOSSES[self.model.loss]))
+
+    def summary(self) -> dict[str, Any]:
+        """What ``--json`` prints; primal, dual and gap in C-form."""
+        settings, outcome, model = self.settings, self.outcome, self.model
+        certificate = model.certificate
+        return {
+            "solver": model.solver,
+            "loss": self.loss,
+            "C": model.C,
+            "lam": outcome.problem.lam,
+            "bias": model.bias,
+            "n_samples": model.n_samples,
+            "n_features": model.n_features,
+            "nnz": int(self.data.X.nnz),
+            "epochs": self.last.epochs,
+            "steps": self.last.visits,
+            "seconds": self.last.seconds,
+            "primal": certificate.primal,
+            "dual": certificate.dual,
+            "gap": certificate.gap,
+            "relative_gap": certificate.relative_gap,
+            "objective": certificate.form,
+            "converged": bool(outcome.converged),
+            "stop_reason": outcome.reason.name,
+            "seed": settings.seed,
+            "threads": settings.threads,
+        }
+
+    def report(self) -> None:
+        """The same for people."""
+        settings, model, certificate = self.settings, self.model, self.model.certificate
+        X = self.data.X
+        rows, columns, entries = counted(X.shape[0], "row"), counted(X.shape[1], "feature"), counted(X.nnz, "nonzero")
+        click.echo(f"{self.data.path}: {rows}, {columns}, {entries}")
+        for remark in self.data.notes:
+            click.echo(f"  {remark}")
+        if model.classes is not None:
+            click.echo(f"  positive class: {shown(model.classes[1])}, negative: {shown(model.classes[0])}")
+        bias = "no bias" if model.bias == "none" else f"{model.bias} bias (rho = {model.rho:g})"
+        click.echo(f"{self.loss} loss, C = {model.C:g}, {bias}, solver {model.solver}")
+        click.echo()
+        headline(self.outcome.reason.message, bool(self.outcome.converged))
+        table(
+            [
+                ("objective", f"{certificate.primal:.8g}", "|w|^2/2 + C * sum of losses, of this model"),
+                ("lower bound", f"{certificate.dual:.8g}", "no model can have a smaller objective"),
+                ("gap", f"{certificate.gap:.4g}", f"relative: {certificate.relative_gap:.3g}, asked: {settings.gap:g}"),
+                ("epochs", f"{self.last.epochs:.1f}", counted(self.last.visits, "row visit")),
+                (
+                    "seconds",
+                    f"{self.last.seconds:.2f}",
+                    f"of which {self.last.certify_seconds:.2f} for the certificates",
+                ),
+            ]
+        )
+        click.echo(meaning(certificate))
+        size = size_of(settings.model_file.stat().st_size)
+        duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
+        click.echo(f"model: {settings.model_file} ({size}, {duals})")
+
+
+def meaning(certificate: Any) -> str:
+    """What a certificate proves, in one sentence."""
+    if certificate.dual > 0:
+        return f"Proven: the objective is at most {100 * certificate.relative_gap:.3g}% above the smallest possible."
+    return f"Proven: the objective is at most {certificate.gap:.3g} above the smallest possible."
+
+
+def run(settings: Settings, options: dict[str, Any]) -> Trained:
+    """Read, train and save."""
+    from ..files.model import save_model
+
+    with ExitStack() as stack:
+        spinner = stack.enter_context(Spinner(not settings.quiet))
+        data, targets, classes = _read(settings, spinner)
+        outcome, last = _fit(settings, options, data, targets, spinner, stack)
+    given = settings.C if settings.lam is not None else settings.C or 1.0
+    model = model_of(
+        outcome,
+        last,
+        data.X,
+        classes=classes,
+        C=given,
+        threads=settings.threads,
+        zero_based=data.zero_based,
+        duals=not settings.no_duals,
+    )
+    save_model(settings.model_file, model)
+    return Trained(settings, data, outcome, last, model)
+
+
+def _read(settings: Settings, spinner: Spinner) -> tuple[SvmlightData, Floats, tuple[Any, Any] | None]:
+    from ..files.svmlight import read_svmlight
+    from ..losses import make_loss
+
+    spinner.say(f"reading {settings.data_file}")
+    data = read_svmlight(settings.data_file, n_features=settings.n_features, zero_based=settings.zero_based)
+    if make_loss(settings.loss).task != "classification":
+        return data, data.y, None
+    return data, *training_targets(data, settings.positive)
+
+
+class Last:
+    """A watcher that remembers the latest record."""
+
+    record: Record
+
+    def __call__(self, record: Record) -> None:
+        self.record = record
+
+
+class _Trace:
+    """The JSON lines of a run; the file is begun with the first record, so that bad input leaves no file behind."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._lines: Any = None
+
+    def __call__(self, record: Record) -> None:
+        if self._lines is None:
+            from ..watchers import JsonLines
+
+            self._lines = JsonLines(self._file)
+        self._lines(record)
+
+    def close(self, reason: Reason | None = None) -> None:
+        if self._lines is not None:
+            self._lines.close(reason)
+
+
+def _fit(
+    settings: Settings, options: dict[str, Any], data: SvmlightData, targets: Floats, spinner: Spinner, stack: ExitStack
+) -> tuple[Outcome, Record]:
+    from ..api import fit
+    from ..stopping import Reason
+    from ..watchers import Progress
+
+    spinner.say("preparing (the first run with a loss compiles for some seconds)")
+    last = Last()
+    watchers: list[Any] = [last, spinner]
+    if not settings.quiet:
+        watchers.append(Progress(settings.gap))
+    if settings.trace is not None:
+        watchers.append(_Trace(settings.trace))
+    for watcher in watchers[2:]:  # a second Ctrl-C, say, must leave neither a spinner nor an open file
+        stack.callback(watcher.close, Reason("ended", "ended"))
+    outcome = fit(
+        data.X,
+        targets,
+        loss=settings.loss,
+        C=settings.C,
+        lam=settings.lam,
+        solver=settings.solver,
+        gap=settings.gap,
+        bias=settings.bias,
+        rho=1.0 if settings.rho is None else settings.rho,
+        max_epochs=settings.max_epochs,
+        max_steps=settings.max_steps,
+        time_limit=settings.time_limit,
+        threads=settings.threads,
+        seed=settings.seed,
+        watchers=watchers,
+        record_every=settings.record_every,
+        **options,
+    )
+    return outcome, last.record
