@@ -8,15 +8,22 @@ from typing import Any
 from .cells import Results, cells_at, markdown, short, targets
 
 
-def machine(results: Results) -> str:
-    """Where and with what the figures were taken."""
-    found, options = results["machine"], results["options"]
+def taken_on(found: dict[str, Any]) -> str:
+    """Where and with what figures were taken."""
     software = ", ".join(f"{name} {version}" for name, version in found["libraries"].items())
-    load = f"{found['load']:.2f}" + (f" and {found['load_at_end']:.2f}" if "load_at_end" in found else "")
+    load = f"{found['load']:.2f}" + (f", at the end {found['load_at_end']:.2f}" if "load_at_end" in found else "")
     return (
         f"Taken on {found['date']} on {found['cpu']}, {found['cores']} cores, {found['memory_gb']} GB, "
         f"{found['system']}, Python {found['python']}, {software}, commit {found['commit']}; load average at the start "
-        f"and end {load}. {options['repeats']} repeats in turns (fewer of runs above "
+        f"{load}."
+    )
+
+
+def machine(results: Results) -> str:
+    """The same with the rules of the run."""
+    options = results["options"]
+    return (
+        f"{taken_on(results['machine'])} {options['repeats']} repeats in turns (fewer of runs above "
         f"{options['repeat_seconds'] / 2:g} s), {options['time_limit']:g} s a run at most."
         + ("" if results["finished"] else "\n\n**The run is not finished: these are partial results.**")
     )

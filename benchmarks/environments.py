@@ -58,9 +58,9 @@ def ensure(name: str, *, create: bool = True, home: Path = HOME, peers: Path = P
     return Environment(name, python)
 
 
-def ensure_all(names: Iterable[str], *, create: bool = True) -> dict[str, Environment]:
+def ensure_all(names: Iterable[str]) -> dict[str, Environment]:
     """Several of them, by name."""
-    return {name: ensure(name, create=create) for name in names}
+    return {name: ensure(name) for name in names}
 
 
 def plotting(*, create: bool) -> Environment:

@@ -70,7 +70,7 @@ class Measurement:
                 self.broken.append(f"{contestant.name} found J = {run['J']!r} below the proven bound")
             key = contestant.name, arm, value
             if answer["trace"] and (key not in self.traces or run["seconds"] <= self._fastest(key)["seconds"]):
-                self.traces[key] = answer["trace"]
+                self.traces[key] = whole(answer["trace"], run["seconds"])
         self.runs.append(run)
         return run
 
@@ -127,7 +127,7 @@ class Measurement:
         cell |= {"train_seconds": min(run["train_seconds"] for run in runs), "passes": best["passes"]}
         cell["suboptimality"] = best["J"] / self.optimum - 1.0
         if contestant.ours:
-            cell |= self._hindsight(key, best["seconds"], target)
+            cell |= self._hindsight(key, target)
         return cell
 
     def record(self, contestants: Sequence[Contestant], skipped: dict[str, str]) -> dict[str, Any]:
@@ -162,14 +162,19 @@ class Measurement:
     def _fastest(self, key: Key) -> Run:
         return min(self._same(key), key=lambda run: run["seconds"], default={"seconds": 0.0})
 
-    def _hindsight(self, key: Key, seconds: float, target: float) -> dict[str, float]:
+    def _hindsight(self, key: Key, target: float) -> dict[str, float]:
         """When our primal value was good enough, proven or not, and the share of time that proving took."""
         trace = self.traces[key]
-        around = max(0.0, seconds - trace[-1]["seconds"])
         enough = (1.0 + target) * self.optimum
         first = next((record for record in trace if record["primal"] <= enough), trace[-1])
-        share = trace[-1]["certify_seconds"] / max(seconds, 1e-9)
-        return {"hindsight_seconds": around + first["seconds"], "certify_share": share}
+        share = trace[-1]["certify_seconds"] / trace[-1]["seconds"]
+        return {"hindsight_seconds": first["seconds"], "certify_share": share}
+
+
+def whole(trace: Sequence[dict[str, float]], seconds: float) -> list[dict[str, float]]:
+    """Records on the clock of the whole fit: what it does before its first step belongs to every one of them."""
+    before = max(0.0, seconds - trace[-1]["seconds"])
+    return [{**record, "seconds": record["seconds"] + before} for record in trace]
 
 
 def why_not(runs: Sequence[Run]) -> str:

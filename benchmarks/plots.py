@@ -44,7 +44,7 @@ def curves(problem: Results, solvers: dict[str, Any]) -> Iterator[tuple[str, boo
             mine = fastest_of_each(run for run in runs if run["arm"] == arm)
             many = len({run["arm"] for run in runs}) > 1
             points = [(r["seconds"], r["passes"], r["J"] / best - 1.0) for r in mine]
-            yield f"{name} ({arm})" if many else name, False, sorted(points)
+            yield f"{name} ({arm})" if many else name, False, sorted(points, key=lambda p: (p[1] or 0.0, p[0]))
 
 
 def fastest_of_each(runs: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -87,9 +87,11 @@ def figure(problem: Results, results: Results, path: Path) -> None:
         axes.grid(True, which="major", color="0.9", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
         for target in targets(results):
-            axes.axhline(target, color="0.45", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+            axes.axhline(target, color="0.4", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     low = min((max(gap, FLOOR) for _, _, points in drawn for *_, gap in points), default=FLOOR)
     left.set_ylim(max(low / 2, FLOOR / 2), 3.0)
+    for target in targets(results):
+        left.annotate(f"target {target:g}", (0.01, target), xycoords=("axes fraction", "data"), fontsize=8, va="bottom")
     left.set_ylabel("objective above the optimum, relative")
     left.set_xlabel("seconds, conversions and certificates included")
     right.set_xlabel("passes over the rows, as each library counts them")

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from . import ROOT, machine, roster, sets, tables
-from .environments import ensure_all, plotting
+from .environments import MAIN, Environment, ensure_all, plotting
 from .measure import Measurement, Problem
 from .options import MEMORY_SETS, Options
 from .pool import Pool, WorkerError
 from .reference import reference
 from .roster import Contestant
+from .startup import first_fits
 
 Results = dict[str, Any]
 
@@ -27,14 +28,18 @@ def run(options: Options) -> Results:
     results = _begin(options)
     contestants = roster.chosen([*roster.ours(options.threads), *roster.peers(options.threads)], options.solvers)
     judge = roster.ours([max(options.threads)])[0]  # finds J_opt, whoever else takes part
-    with Pool(_environments(options, contestants), options.cache) as pool:
-        present = _present(options, pool, contestants, results)
+    if options.main_only:
+        contestants = [item for item in contestants if item.environment == MAIN]
+    with Pool(_environments(contestants), options.cache) as pool:
+        present = _present(pool, contestants, results)
         for name, loss, C in options.problems():
             if name not in results["sets"] and not _fetch(name, options, results):
                 continue
             if not _done(results, name, loss, C):
                 results["problems"].append(_measure(options, pool, judge, present, results, (name, loss, C)))
                 _save(options, results)
+    if not options.main_only:
+        results["first_fit"] = first_fits()
     results["machine"]["load_at_end"] = machine.describe()["load"]
     results["finished"] = True
     _save(options, results)
@@ -95,14 +100,13 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _environments(options: Options, contestants: list[Contestant]) -> dict[str, Any]:
-    names = dict.fromkeys(item.environment for item in contestants)
-    if not options.main_only:
-        _say(f"environments: {', '.join(names)}")
-    return ensure_all({"main": None, **names}, create=not options.main_only)
+def _environments(contestants: list[Contestant]) -> dict[str, Environment]:
+    names = dict.fromkeys([MAIN, *(item.environment for item in contestants)])
+    _say(f"environments: {', '.join(names)}")
+    return ensure_all(names)
 
 
-def _present(options: Options, pool: Pool, contestants: list[Contestant], results: Results) -> list[Contestant]:
+def _present(pool: Pool, contestants: list[Contestant], results: Results) -> list[Contestant]:
     """Those that answer; why the others do not is in the results."""
     present = []
     for item in contestants:

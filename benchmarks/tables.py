@@ -90,7 +90,7 @@ def _seconds(results: Results, loss: str, C: float, target: float) -> str:
     rows = []
     for problem in problems:
         cells = cells_at(problem, target)
-        best = min((cell["seconds"] for cell in cells.values() if cell["status"] == "ok"), default=math.inf)
+        best = min(_time(cells.get(name)) for name in [*mine, *others])
         line = [problem["set"] + (" †" if unsure(problem, target) else "")]
         for name in mine:
             ratio = advantage(results, cells, name)

@@ -413,9 +413,9 @@ def test_warning_says_when_float64_can_prove_no_more() -> None:
     assert "max_iter" not in text
 
 
-@pytest.mark.parametrize(("classes", "n_jobs"), [(2, 1), (3, 1), (3, 2)])
+@pytest.mark.parametrize(("classes", "n_jobs", "tol"), [(2, 1, 1e-15), (3, 1, 1e-15), (3, 2, 1e-15), (2, 1, 1e9)])
 def test_ctrl_c_keeps_the_best_models_and_goes_on_to_the_caller(
-    classes: int, n_jobs: int, monkeypatch: pytest.MonkeyPatch
+    classes: int, n_jobs: int, tol: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = make(classes=classes)
     pressed: list[int] = []
@@ -428,7 +428,7 @@ def test_ctrl_c_keeps_the_best_models_and_goes_on_to_the_caller(
     fit = _base.fit
     monkeypatch.setattr(_base, "fit", lambda *given, **named: fit(*given, **{**named, "watchers": [press_once]}))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    model = LinearSVC(C=1000.0, tol=1e-15, max_iter=10**9, n_jobs=n_jobs, random_state=0)
+    model = LinearSVC(C=1000.0, tol=tol, max_iter=10**9, n_jobs=n_jobs, random_state=0)
     search = GridSearchCV(model, {"C": [1000.0]}, cv=2)
     try:
         with pytest.raises(KeyboardInterrupt, match="best model so far"):

@@ -14,7 +14,7 @@ from .errors import InputError
 from .losses import Loss, make_loss
 from .problem import Form, Point, Problem
 from .solve import Measures, Outcome, Record, Run, solve
-from .solvers import choose, make_solver
+from .solvers import choose, free_bias, make_solver
 from .sources import InMemory, in_memory
 from .stopping import Callback, GapBelow, Rule, Seconds, Stalled, epochs, steps
 
@@ -65,8 +65,8 @@ def fit(
         ``"auto"`` or one that ``dualgap solvers`` lists.
     gap : float
         The relative gap at which to stop: the objective is then proven to be at most that fraction above its minimum.
-    bias : {"none", "augmented"}
-        ``"augmented"`` adds a constant feature ``rho``, regularised like the others.
+    bias : {"none", "augmented", "exact"}
+        ``"augmented"`` adds a constant feature ``rho``, regularised like the others; ``"exact"`` is not regularised.
     sample_weight : array of n numbers >= 0
         Weight 2 is the row twice, weight 0 is no row.
     max_epochs, max_steps, time_limit : numbers or None
@@ -112,6 +112,8 @@ def fit(
     problem = Problem(source, chosen, lam, make_bias(bias, rho))
     name = choose(chosen, source) if solver == "auto" else solver
     trainer = make_solver(name, options, seed=seed)
+    if problem.bias.kind == "exact":
+        trainer = free_bias(trainer)
 
     rule: Rule = GapBelow(gap)
     if callback is not None:
@@ -128,7 +130,7 @@ def fit(
         problem,
         rule,
         tol=gap,
-        warm=_warm(warm, source, name),
+        warm=_warm(warm, source, name, problem.bias.kind),
         watchers=watchers,
         measures=measures,
         record_every=record_every,
@@ -174,12 +176,12 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
     return number
 
 
-def _warm(warm: Outcome | Run | Point | None, source: InMemory, solver: str) -> Run | Point | None:
+def _warm(warm: Outcome | Run | Point | None, source: InMemory, solver: str, bias: str) -> Run | Point | None:
     if warm is None:
         return None
     if isinstance(warm, Outcome):
         warm = warm.state
-    if isinstance(warm, Run) and warm.name != solver:  # another solver can begin at the point, but not go on
+    if isinstance(warm, Run) and (warm.name, warm.bias) != (solver, bias):  # begin at the point, but do not go on
         warm = Point(warm.w, warm.b, warm.beta)
     d, n = warm.w.shape[0], source.n if warm.beta is None else warm.beta.shape[0]
     if (d, n) != (source.d, source.n):

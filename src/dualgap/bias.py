@@ -8,13 +8,15 @@ kind                          r(b)                       best b                 
 ``NoBias``                    b = 0                      0                           0
 ``Centred(centre, strength)`` strength/2 (b - centre)^2  centre + z / strength       -centre z - z^2 / (2 strength)
 ``Augmented(rho)``            Centred(0, lam / rho^2)    rho^2 z / lam               -rho^2 z^2 / (2 lam)
-``Free``                      0                          any, and z must be 0        0 where z = 0, else -infinity
+``Free``                      0                          any, and z must be 0        0 where z = 0, else -infinity (*)
 ============================  =========================  ==========================  =====================
+
+(*) ``Problem`` has a bound that holds for a z that is 0 but for rounding.
 
 ``Augmented(rho)`` is the constant feature ``rho`` of Panagiotakopoulos and Tsampouka (section 2). Every kind a solver
 meets is Centred in disguise: it starts b at ``centre`` and adds ``rate * c_i * step`` to it with each dual step, where
 ``rate = 1 / (N strength)`` (0 for NoBias). So no solver asks which kind it has. A free bias is found by solving
-centred problems in a row (the proximal point method).
+centred problems in a row (the proximal point method, ``solvers/free_bias.py``).
 """
 
 from __future__ import annotations
@@ -122,4 +124,6 @@ def make_bias(kind: str | Bias, rho: float = 1.0) -> Bias:
         return NoBias()
     if kind == "augmented":
         return Augmented(rho)
-    raise InputError(f"unknown bias {kind!r}; there are: augmented, none")
+    if kind == "exact":
+        return Free()
+    raise InputError(f"unknown bias {kind!r}; there are: none, augmented, exact")

@@ -1,16 +1,22 @@
-"""Runs on disk: ``np.savez`` of everything a run needs to go on, bit for bit, as if it had never stopped."""
+"""Runs on disk: ``np.savez`` of everything a run needs to go on, bit for bit, as if it had never stopped.
+
+A run is a tree of NamedTuples. The file holds each leaf under its path, and the name of the class of each inner node;
+on reading only NamedTuples of this package are made, and no pickle is ever read.
+"""
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
 from .errors import InputError
 from .solve import Outcome, Run
-from .solvers import SOLVERS
+
+_CLASS = "class"
 
 
 def save_state(path: str | Path, run: Outcome | Run) -> None:
@@ -19,6 +25,7 @@ def save_state(path: str | Path, run: Outcome | Run) -> None:
 
     def flatten(prefix: str, value: Any) -> None:
         if hasattr(value, "_fields"):
+            arrays[prefix + _CLASS] = np.asarray(f"{type(value).__module__}:{type(value).__qualname__}")
             for name in value._fields:
                 flatten(f"{prefix}{name}.", getattr(value, name))
         else:
@@ -42,20 +49,32 @@ def load_state(path: str | Path) -> Run:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
-        name = str(found["name"])
-        state = get_type_hints(SOLVERS[name].start)["return"]
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise InputError(f"{path}: not a saved run that this version knows ({error})") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: not a saved run ({error})") from None
 
-    def rebuild(prefix: str, kind: Any) -> Any:
-        if hasattr(kind, "_fields"):
-            hints = get_type_hints(kind)
-            hints["solver"] = state
-            return kind(*(rebuild(f"{prefix}{part}.", hints[part]) for part in kind._fields))
-        part = prefix[:-1]
-        if part not in found:
-            raise InputError(f"{path}: the saved run has no {part!r}; it was written by another version")
-        return found[part].item() if found[part].ndim == 0 else found[part]
+    def rebuild(prefix: str) -> Any:
+        if prefix + _CLASS in found:
+            cls = _node(str(found[prefix + _CLASS]), path)
+            return cls(*(rebuild(f"{prefix}{name}.") for name in cls._fields))
+        leaf = prefix[:-1]
+        if leaf not in found:
+            raise InputError(f"{path}: the saved run has no {leaf or 'beginning'!r}; it was written by another version")
+        return found[leaf].item() if found[leaf].ndim == 0 else found[leaf]
 
-    run: Run = rebuild("", Run)
+    run = rebuild("")
+    if not isinstance(run, Run):
+        raise InputError(f"{path}: not a saved run but a {type(run).__name__}")
     return run
+
+
+def _node(name: str, path: str | Path) -> Any:
+    """The NamedTuple class of that name in this package."""
+    module, _, cls = name.partition(":")
+    if module.split(".")[0] == __name__.split(".")[0]:
+        try:
+            found = getattr(import_module(module), cls)
+        except (ImportError, AttributeError):
+            found = None
+        if isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields"):
+            return found
+    raise InputError(f"{path}: the saved run needs {name!r}, which this version does not have")

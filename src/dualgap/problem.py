@@ -15,6 +15,8 @@ bounded (``sums.py``); the bounds are added to the gap. How each bound arises:
   so that moves it by at most that much times the steeper of its slopes at either end of the interval.
 - ``sum c beta x`` over the m rows of a part errs, as a vector, by at most ``gamma(m + 2) sum c |beta| |x|`` in length;
   parts are merged with compensation. ``lam/2 |w|^2`` then errs by ``lam |w| error + lam/2 error^2``.
+- With a free bias, weak duality wants ``z = 0``, and floats give a z that is almost 0. For every (w, b) at least as
+  good as the all-zero model ``|b| <= bias_reach``, so the dual value less ``|z| bias_reach`` bounds the best of them.
 - Formulas of losses and conjugates err by a few units of their largest term; compensated totals by less than that.
 """
 
@@ -144,6 +146,24 @@ class Problem:
         """The mean loss of the all-zero model, from y and the weights alone."""
         return float(_loss_at_zero(self.source.y, self.source.weight, self.loss)) / self.total_weight
 
+    @cached_property
+    def bias_reach(self) -> float:
+        """A bound on ``|b|`` over all (w, b) with P(w, b) <= P(0, 0) under a free bias, from the losses alone.
+
+        There ``lam/2 |w|^2 <= P(0, 0)``, so a score lies within ``length |x_i|`` of b. Rows whose loss rises there add
+        up to more than N P(0, 0) once b is large enough, on either side: doubling finds such a b. It is infinite where
+        the losses do not tie b down (one class only).
+        """
+        source, worst = self.source, 1.001 * self.value_at_zero * self.total_weight
+        length = float(np.sqrt(2.002 * self.value_at_zero / self.lam))
+        reach = 1.0
+        for sign in (1.0, -1.0):
+            while reach < 1e300:
+                if _losses_beyond(source.y, source.weight, source.norms, self.loss, length, sign, reach) >= worst:
+                    break
+                reach *= 2.0
+        return reach if reach < 1e300 else np.inf
+
     def certify(self, point: Point) -> Certificate:
         """The certificate of a point, in mean form, from one pass over the data."""
         found = self.judge(point)
@@ -186,7 +206,7 @@ class Problem:
         dual, dual_error = self._dual(sums, moment, moment_error)
         strength = self.bias.strength(self.lam)
         balance = (sums.balance + sums.balance_lost) / self.total_weight
-        b = self.bias.centre + (balance / strength if strength > 0 else 0.0)
+        b = self.bias.centre + balance / strength if strength > 0 else point.b
         return Judgement(primal, primal_error, dual, dual_error, scores, moment * self.scale, b)
 
     def _primal(self, sums: _Sums, length: float, b: float) -> tuple[float, float]:
@@ -215,17 +235,17 @@ class Problem:
         strength = self.bias.strength(self.lam)
         z = (sums.balance + sums.balance_lost) / weight
         z_error = COMPENSATED * sums.mass / weight
-        if strength == 0.0 and abs(z) > 0.0:
-            return -np.inf, 0.0  # Free: weak duality needs the weighted duals to sum to 0
-        pull = 0.0 if strength in (0.0, np.inf) else z * z / (2.0 * strength)
-        slope = abs(self.bias.centre) + (0.0 if strength in (0.0, np.inf) else (abs(z) + z_error) / strength)
         if strength == np.inf:
-            term, term_error = 0.0, 0.0
+            push = pull = term_error = 0.0
+        elif strength == 0.0:
+            push = pull = 0.0
+            term_error = (abs(z) + z_error) * self.bias_reach
         else:
-            term, term_error = -self.bias.centre * z - pull, slope * z_error
+            push, pull = self.bias.centre * z, z * z / (2.0 * strength)
+            term_error = z_error * (abs(self.bias.centre) + (abs(z) + z_error) / strength)
 
-        value = -conjugate - ridge + term
-        size = abs(conjugate) + ridge + abs(self.bias.centre * z) + pull
+        value = -conjugate - ridge - push - pull
+        size = abs(conjugate) + ridge + abs(push) + pull
         error = sums.conjugate_error / weight + ridge_error + term_error + 16.0 * UNIT * size
         return value, error
 
@@ -328,3 +348,16 @@ def _loss_at_zero(y: Floats, weight: Floats, loss: Any) -> float:
         total, rest = two_sum(total, weight[i] * loss.value(y[i], 0.0))
         lost += rest
     return total + lost
+
+
+@kernel
+def _losses_beyond(
+    y: Floats, weight: Floats, norms: Floats, loss: Any, length: float, sign: float, reach: float
+) -> float:
+    """What the rows lose at least where ``sign b >= reach`` and ``|w| <= length``: rows whose loss rises that way."""
+    total = 0.0
+    for i in range(y.shape[0]):
+        score = sign * (reach - 1.001 * length * np.sqrt(norms[i]))
+        if sign * loss.slope(y[i], score) > 0.0:
+            total += weight[i] * loss.value(y[i], score)
+    return total

@@ -51,9 +51,10 @@ class State(Protocol):
 class Solver(Protocol):
     """A frozen dataclass whose fields are its options."""
 
-    name: str
-    meaning: str
-
+    @property
+    def name(self) -> str: ...
+    @property
+    def meaning(self) -> str: ...
     def start(self, problem: Problem, warm: Point | None) -> Any: ...
     def step(self, problem: Problem, state: Any, budget: int, last: Judgement | None) -> Any: ...
     def point(self, problem: Problem, state: Any) -> Point: ...
@@ -105,6 +106,7 @@ class Run(NamedTuple):
     """Everything that a run needs to go on as if it had never stopped: ``np.savez`` of it is a checkpoint."""
 
     name: str  # of the solver
+    bias: str  # the kind of bias
     solver: Any  # the solver's State
     w: Floats  # the best primal point so far
     b: float
@@ -264,7 +266,16 @@ class Loop:
 
     def run(self) -> Run:
         """All that is needed to go on later."""
-        return Run(self.solver.name, self.state, self.best.w, self.best.b, self.best.beta, self.judged, self.due)
+        return Run(
+            self.solver.name,
+            self.problem.bias.kind,
+            self.state,
+            self.best.w,
+            self.best.b,
+            self.best.beta,
+            self.judged,
+            self.due,
+        )
 
     def _period(self, recent: Counts) -> int:
         """Row visits until the next judgement, such that judging takes less than a quarter of the time."""
@@ -365,7 +376,7 @@ def solve(
     assert reason is not None  # the loop ends
     assert run is not None  # in no other way
     certificate = record.certificate
-    dual = loop.best.beta if loop.best.beta.any() else None
+    dual = problem.bias.feasible(loop.best.beta, problem.source.weight) if loop.best.beta.any() else None
     return Outcome(
         loop.best.w,
         loop.best.b,

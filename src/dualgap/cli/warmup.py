@@ -17,11 +17,9 @@ COMMON = ("hinge", "squared-hinge", "logistic", "squared")
 
 
 @click.command(short_help="Compile the common kernels into the cache.")
-@click.option(
-    "--all", "everything", is_flag=True, help="Every loss, dense and sparse, float32 and float64: takes minutes."
-)
+@click.option("--loss", "losses", metavar="NAME", multiple=True, help="Only this loss, for all layouts; may be repeated.")
 @json_option
-def command(everything: bool, as_json: bool) -> None:
+def command(losses: tuple[str, ...], as_json: bool) -> None:
     """Compile the common kernels into the cache, so that the first training does not have to.
 
     Common are sparse float64 rows (what data files become) with every loss, and the hinge, squared hinge, logistic and
@@ -31,12 +29,13 @@ def command(everything: bool, as_json: bool) -> None:
     with Spinner(not as_json) as spinner:
         spinner.say("loading the compiler")
         from ..jit import cache_root
-        from ..losses import LOSSES
+        from ..losses import LOSSES, make_loss
 
+        wanted = {make_loss(name).name for name in losses}
         cases = [
             (loss, layout, dtype)
             for loss, layout, dtype in product(LOSSES, ("sparse", "dense"), ("float64", "float32"))
-            if everything or loss in COMMON or (layout, dtype) == ("sparse", "float64")
+            if loss in (wanted or COMMON) or (not wanted and (layout, dtype) == ("sparse", "float64"))
         ]
         for number, case in enumerate(cases, start=1):
             spinner.say(f"{number} of {len(cases)}: {' '.join(case)}")

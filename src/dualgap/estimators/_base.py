@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, as_completed, wait
-from threading import Event
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..arrays import Floats
 from ..bias import Augmented, Bias, NoBias
 from ..losses import Loss
 from ..problem import Certificate, Point
-from ..solve import Outcome, Record
+from ..solve import Outcome, Record, _CtrlC
 from ..stopping import Reason
 from ..watchers import Progress
 from . import _convergence
@@ -88,8 +87,10 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             return NoBias()
         return Augmented(number("intercept_scaling", self.intercept_scaling))
 
-    def _train(self, X: Any, target: Callable[[int], Floats], count: int, weight: Floats, loss: Loss) -> list[Trained]:
-        """Models 0 to count - 1, of which number k is trained on ``target(k)``; Ctrl-C ends all of them early."""
+    def _train(
+        self, X: Any, target: Callable[[int], Floats], count: int, weight: Floats, loss: Loss
+    ) -> tuple[list[Trained], bool]:
+        """Models 0 to count - 1, number k trained on ``target(k)``, and whether Ctrl-C was pressed meanwhile."""
         threads = thread_count(self.n_jobs)
         workers = min(threads, count)
         C, tol = number("C", self.C), number("tol", self.tol, zero=True)
@@ -97,10 +98,10 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         bias, options = self._bias(), options_for(self.solver_options)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         warm = self._warm_points(count, *X.shape)
-        stop = Event()
+        ctrl_c = _CtrlC()
 
         def interrupted(record: Record) -> Reason | None:
-            return Reason("interrupted", "interrupted; this is the best model so far") if stop.is_set() else None
+            return Reason("interrupted", "interrupted; this is the best model so far") if ctrl_c.pressed else None
 
         def train(k: int) -> Trained:
             outcome = fit(
@@ -122,9 +123,15 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             )
             return Trained.of(outcome)
 
-        return _run(train, count, workers, stop)
+        with ctrl_c:  # around all models: those that have not begun when it is pressed get one quantum of work each
+            if workers == 1:
+                models = [train(k) for k in range(count)]
+            else:
+                with ThreadPoolExecutor(workers) as pool:  # ends with the fit: safe to fork
+                    models = list(pool.map(train, range(count)))
+        return models, ctrl_c.pressed
 
-    def _conclude(self, X: Any, models: list[Trained], names: list[str], weight: Floats) -> None:
+    def _conclude(self, X: Any, models: list[Trained], pressed: bool, names: list[str], weight: Floats) -> None:
         """Set the fitted attributes; pass an interruption on, or warn of models that did not get to ``tol``."""
         bounds = self.C * weight
         self.coef_ = np.stack([model.coef for model in models])
@@ -134,7 +141,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         self.history_ = [model.history for model in models]
         self.n_iter_ = math.ceil(max(model.epochs for model in models))
         self._dual_bounds = bounds  # a warm start divides by them
-        if any(model.reason.name == "interrupted" for model in models):
+        if pressed:  # even if all models were just done: whoever fits many of them is to stop too
             raise KeyboardInterrupt("training was interrupted; the estimator holds the best model so far")
         self._warn(X, models, names)
 
@@ -176,28 +183,3 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         X = rows_of(self, X, training=False)
         scores = X @ self.coef_.T.astype(X.dtype, copy=False) + self.intercept_.astype(X.dtype, copy=False)
         return scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-def _run(train: Callable[[int], Trained], count: int, workers: int, stop: Event) -> list[Trained]:
-    """``train(k)`` for every k. A single model is trained in this thread, where ``fit`` minds Ctrl-C itself.
-
-    Several are trained in a pool, also with one worker, so that this thread is free to hear of Ctrl-C at any moment.
-    """
-    if count == 1:
-        return [train(0)]
-    futures: list[Future[Trained]] = []
-    with ThreadPoolExecutor(workers) as pool:  # ends with the fit: safe to fork
-        try:
-            for k in range(count):
-                futures.append(pool.submit(train, k))
-            wait(futures, return_when=FIRST_EXCEPTION)
-        except KeyboardInterrupt:
-            stop.set()  # models that have not begun yet get one quantum of work, and a certificate
-            futures += [pool.submit(train, k) for k in range(len(futures), count)]
-        try:
-            for future in as_completed(futures):
-                future.result()  # raises what went wrong first
-        finally:  # an error, or Ctrl-C once more: nothing else begins
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-    return [future.result() for future in futures]

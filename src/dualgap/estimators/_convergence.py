@@ -30,15 +30,17 @@ def scales(X: Any) -> str:
     columns = columns[columns > 0]
     rows = row_norms(X)
     rows = rows[rows > 0]
+    remedy = "scale the columns first (StandardScaler, or MaxAbsScaler for sparse data)"
     if columns.size and columns.max() > UNEVEN * columns.min():
         what, norms, trouble = "columns", columns, f"a factor of {columns.max() / columns.min():.1g} apart"
     elif rows.size and (rows.max() > FAR or rows.max() < 1 / FAR):
         what, norms, trouble = "rows", rows, "far from 1"
+        remedy += " or the rows (Normalizer)"
     else:
         return ""
     return (
         f"The likely cause is the scale of X: its {what} have norms from {norms.min():.2g} to {norms.max():.2g}, "
-        f"{trouble}; scale the columns first (StandardScaler, or MaxAbsScaler for sparse data). "
+        f"{trouble}; {remedy}. "
     )
 
 

@@ -169,9 +169,9 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         def target(k: int) -> Floats:
             return np.where(codes == positive[k], 1.0, -1.0)
 
-        models = self._train(X, target, positive.size, weight, loss)
+        models, pressed = self._train(X, target, positive.size, weight, loss)
         self.classes_ = classes
-        self._conclude(X, models, [f"class {label!r}" for label in labels[positive].tolist()], weight)
+        self._conclude(X, models, pressed, [f"class {label!r}" for label in labels[positive].tolist()], weight)
         return self
 
     def decision_function(self, X: Any) -> Any:

@@ -27,7 +27,7 @@ from .text import pieces
 ZeroBased = Literal["auto", "yes", "no"]
 
 _VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
-_EXACT = 2**53  # whole numbers up to here pass through float64 unharmed
+_EXACT = 2**53  # whole numbers below pass through float64 unharmed
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ def _parse_plain(text: bytes, line: int) -> Part | None:
     rows = np.flatnonzero(leads)
     label_at = 2 * rows - np.arange(rows.size)
     entries = np.delete(numbers, label_at).reshape(-1, 2)
-    if entries.size and entries[:, 0].max() > _EXACT:
+    if entries.size and entries[:, 0].max() >= _EXACT:
         return None
     counts = np.diff(rows, append=first.size) - 1
     indices, values = entries[:, 0].astype(np.int64), np.ascontiguousarray(entries[:, 1])

@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 from ..errors import InputError, nearest
 from ..solve import Solver
 from .dcd import DCD
+from .free_bias import FreeBias, can_wrap
 
 SOLVERS: dict[str, type[Any]] = {solver.name: solver for solver in (DCD,)}
 
@@ -58,6 +59,14 @@ def make_solver(name: str, options: dict[str, Any], *, seed: int) -> Solver:
         values["seed"] = seed
     solver: Solver = cls(**values)
     return solver
+
+
+def free_bias(solver: Solver) -> Solver:
+    """The same solver for a bias that is not regularised."""
+    if not can_wrap(solver):
+        able = [name for name, cls in SOLVERS.items() if hasattr(cls, "shift_bias")]
+        raise InputError(f"solver {solver.name!r} cannot have bias='exact'; these can: {', '.join(able)}")
+    return FreeBias(solver)
 
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -129,6 +129,10 @@ class DCD:
         """The pair w(beta), beta."""
         return Point(state.w, state.sweep.b, state.beta)
 
+    def shift_bias(self, state: State, amount: float) -> State:
+        """The same duals under a bias whose centre has moved."""
+        return state._replace(sweep=state.sweep._replace(b=state.sweep.b + amount))
+
     def finished(self, state: State) -> Reason | None:
         """The optional rule on projected gradients; or nothing is left to do."""
         if not state.sweep.settled:

@@ -1,0 +1,119 @@
+"""The command line as other processes see it: exit codes, and both streams apart.
+
+Importing Numba takes longer than most commands. So one process per test worker imports it and forks for every command:
+each still is a process of its own, with its own streams and exit code. As a script, this file is that process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Done(NamedTuple):
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Stdout, which must be exactly one JSON object on one line."""
+        assert self.out.count("\n") == 1, self.out
+        found = json.loads(self.out, parse_constant=lambda word: 1 / 0)
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def error(self) -> str:
+        """The one line of a refusal, which must be all there is."""
+        assert (self.code, self.out) == (2, ""), self
+        assert self.err.startswith("dualgap: error: "), self.err
+        assert self.err.count("\n") == 1, self.err
+        return self.err.removeprefix("dualgap: error: ").rstrip()
+
+
+def run(*arguments: Any, cwd: Path | None = None, **environment: str) -> Done:
+    """Run a command in a fresh process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dualgap.cli", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+class Forks:
+    """Runs commands in forks of one process that has the imports behind it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._count = 0
+        self._server = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __call__(self, *arguments: Any) -> Done:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._count += 1
+        out, err = (self.folder / f"{self._count}.{stream}" for stream in ("out", "err"))
+        self._server.stdin.write(json.dumps([[str(item) for item in arguments], str(out), str(err)]) + "\n")
+        self._server.stdin.flush()
+        code = int(self._server.stdout.readline())
+        return Done(code, out.read_text(), err.read_text())
+
+    def close(self) -> None:
+        assert self._server.stdin is not None
+        self._server.stdin.close()
+        self._server.wait(timeout=60)
+
+
+def write_rows(
+    file: Path, rows: int = 200, columns: int = 12, seed: int = 0, labels: tuple[int, int] = (-1, 1)
+) -> Path:
+    """Labelled rows that a line almost tells apart, as svmlight text with indices from 1."""
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((rows, columns)) < 0.4, rng.standard_normal((rows, columns)).round(3), 0.0)
+    side = X @ np.linspace(1.0, -1.0, columns) + 0.3 * rng.standard_normal(rows) > 0
+    lines = []
+    for row, positive in zip(X, side, strict=True):
+        entries = " ".join(f"{j + 1}:{value:g}" for j, value in enumerate(row) if value)
+        lines.append(f"{labels[int(positive)]} {entries}".rstrip())
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def _serve() -> None:
+    import dualgap.api
+    import dualgap.files
+    import dualgap.watchers  # noqa: F401
+    from dualgap.cli import main
+
+    for request in sys.stdin:
+        arguments, out, err = json.loads(request)
+        child = os.fork()
+        if child == 0:
+            for file, stream in ((out, 1), (err, 2)):
+                os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
+            try:
+                main(arguments)
+            except SystemExit as end:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(int(end.code or 0))  # the long way out, through Numba's rooms, takes half a second
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,174 @@
+"""Bad input: one line that names the thing, the value and the remedy; exit code 2; nothing written."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_tools import Forks, write_rows
+
+CASES: list[tuple[str | None, str, str]] = [
+    # content of DATA (None: good rows), further arguments of train, what the error says
+    ("1 1:nan\n-1 1:1\n", "", "line 1: value 'nan' of index 1 is not finite; fill in missing values"),
+    ("1 1:1\n-1 1:inf\n", "", "line 2: value 'inf' of index 1 is not finite"),
+    ("nan 1:1\n", "", "line 1: label 'nan' is not finite"),
+    ("inf 1:1\n", "--loss squared", "line 1: label 'inf' is not finite"),
+    ("1 1:1\n1 1:2\n", "", "all rows have the label 1; a classifier needs rows of two classes"),
+    ("3 1:1\n1 1:2\n2.5 1:3\n", "", "3 classes (1, 2.5, 3) where two are needed; --positive LABEL"),
+    ("3 1:1\n1 1:2\n2 1:3\n", "--positive 4", "no row has the label 4 of --positive; there are: 1, 2, 3"),
+    ("3 1:1\n1 1:2\n2 1:3\n", "--positive cat", "--positive 'cat' is not a number"),
+    (None, "--positive 1 --loss huber", "--positive is for classes, and the huber loss is for regression"),
+    ("", "", "the file is empty"),
+    ("# only words\n", "", "no rows"),
+    ("1\n-1\n", "", "no row has any feature"),
+    ("1 0:1\n-1 1:1\n", "--zero-based no", "line 1: index 0 where indices count from 1; pass --zero-based yes"),
+    (None, "--n-features 11", "index 12 is beyond the 11 features; raise n_features (--n-features)"),
+    (None, "--n-features 0", "n_features=0 must be at least 1"),
+    ("1 1:1\n-1 70000000000000:1\n", "", "line 2: index 70000000000000 means 70000000000000 columns, which take about"),
+    ("1,2 1:1\n", "", "line 1: '1,2' is several labels"),
+    ("1 2:1 2:3\n", "", "line 1: index 2 occurs twice"),
+    ("\x00\x01\x02", "", "line 1: byte 0x00 where text was expected; is this a binary file?"),
+    (None, "--C 0", "C=0.0 must be a positive finite number"),
+    (None, "--C -1", "C=-1.0 must be a positive finite number"),
+    (None, "--C nan", "C=nan must be a positive finite number"),
+    (None, "--lam inf", "lam=inf must be a positive finite number"),
+    (None, "--C 1 --lam 1", "both C=1.0 and lam=1.0 are given"),
+    (None, "--gap -1", "gap=-1.0 must be a non-negative finite number"),
+    (None, "--max-epochs 0", "max_epochs=0.0 must be a positive finite number"),
+    (None, "--time-limit nan", "time_limit=nan must be a positive finite number"),
+    (None, "--threads 0", "threads=0 must be at least 1"),
+    (None, "--record-every 0", "record_every=0 must be at least 1"),
+    (None, "--seed -1", "Invalid value for '--seed'"),
+    (None, "--loss hing", "unknown loss 'hing'; did you mean 'hinge'?"),
+    (None, "--loss hinge:gamma=1", "loss 'hinge' has no parameter 'gamma'"),
+    (None, "--loss huber:threshold=-1", "threshold=-1.0 must be a positive finite number"),
+    (None, "--solver dcdd", "unknown solver 'dcdd'; did you mean 'dcd'?"),
+    (None, "--solver dcd --option shrink=1", "solver 'dcd' has no option 'shrink'; did you mean 'shrinking'?"),
+    (None, "--option shrink=1", "no solver has an option 'shrink'; did you mean 'shrinking'?"),
+    (None, "--option C=3", "no solver has an option 'C'"),
+    (None, "--option shrinking", "--option 'shrinking' has no value; write it as --option shrinking=VALUE"),
+    (None, "--solver dcd --option shrinking=perhaps", "must be of type bool: true or false"),
+    (None, "--bias free-beer", "unknown bias 'free-beer'"),
+    (None, "--bias augmented --rho 0", "rho=0.0 must be a positive finite number"),
+    (None, "--rho 2", "--rho 2 has no meaning without a bias"),
+]
+
+
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    server = Forks(tmp_path_factory.mktemp("streams"))
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize(("content", "arguments", "complaint"), CASES)
+def test_train_refuses(tmp_path: Path, forks: Forks, content: str | None, arguments: str, complaint: str) -> None:
+    data = tmp_path / "rows.svm"
+    if content is None:
+        write_rows(data)
+    else:
+        data.write_text(content)
+    done = forks("train", data, "-o", tmp_path / "m", "--trace", tmp_path / "t.jsonl", *arguments.split())
+    assert complaint in done.error
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
+
+
+@pytest.mark.parametrize("option", ["-o", "--trace"])
+def test_a_folder_that_does_not_exist_is_noticed_before_the_data_are_read(
+    tmp_path: Path, forks: Forks, option: str
+) -> None:
+    done = forks("train", tmp_path / "nowhere.svm", "-o", tmp_path / "m", option, tmp_path / "no" / "file")
+    assert f"the folder {tmp_path / 'no'} does not exist; make it first" in done.error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_overwrites_the_data(tmp_path: Path, forks: Forks) -> None:
+    data = write_rows(tmp_path / "rows.svm")
+    before = data.read_text()
+    assert "would overwrite DATA" in forks("train", data, "-o", data).error
+    assert "would overwrite DATA" in forks("train", data, "-o", tmp_path / "m", "--trace", data).error
+    assert "would overwrite --output" in forks("train", data, "-o", tmp_path / "m", "--trace", tmp_path / "m").error
+    assert data.read_text() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    done = forks("train", write_rows(folder / "rows.svm"), "-o", folder / "m", "--quiet")
+    assert done == (0, "", "")
+    return folder / "m"
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "certify"])
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (
+            "1 1:1\n\n-1 13:1\n",
+            "line 3: index 13 is beyond the 12 features; these are all that the model was trained on",
+        ),
+        ("1 0:1\n", "line 1: index 0 where indices count from 1"),
+        ("1 1:x\n", "line 1: value 'x' of index 1 is not a number"),
+    ],
+)
+def test_rows_that_do_not_fit_the_model(
+    tmp_path: Path, forks: Forks, model: Path, command: str, content: str, complaint: str
+) -> None:
+    (tmp_path / "new.svm").write_text(content)
+    assert complaint in forks(command, model, tmp_path / "new.svm").error
+
+
+@pytest.mark.parametrize("command", ["evaluate", "certify"])
+def test_labels_that_the_model_does_not_know(tmp_path: Path, forks: Forks, model: Path, command: str) -> None:
+    (tmp_path / "new.svm").write_text("# heading\n1 1:1\n0 2:1\n")
+    complaint = "line 3: label 0 is none of the model's, which are -1 and 1"
+    assert complaint in forks(command, model, tmp_path / "new.svm").error
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "certify", "inspect"])
+def test_files_that_are_no_model(tmp_path: Path, forks: Forks, model: Path, command: str) -> None:
+    data = model.parent / "rows.svm"
+    more = [] if command == "inspect" else [data]
+    assert "not a dualgap model; `dualgap train DATA -o MODEL` writes one" in forks(command, data, *more).error
+    assert "no such file" in forks(command, tmp_path / "nowhere", *more).error
+    (tmp_path / "cut").write_bytes(model.read_bytes()[:-40])
+    assert "damaged or cut short" in forks(command, tmp_path / "cut", *more).error
+    newer(model, tmp_path / "newer")
+    assert "written by a newer dualgap" in forks(command, tmp_path / "newer", *more).error
+
+
+def newer(model: Path, copy: Path) -> None:
+    with zipfile.ZipFile(model) as old, zipfile.ZipFile(copy, "w") as new:
+        for name in old.namelist():
+            content: Any = old.read(name)
+            if name == "header.json":
+                content = json.dumps({**json.loads(content), "version": 2})
+            new.writestr(name, content)
+
+
+def test_a_model_where_data_belong(forks: Forks, model: Path) -> None:
+    assert "this is a zip archive (a dualgap model?), not svmlight text" in forks("predict", model, model).error
+
+
+def test_predict_writes_nothing_where_it_cannot(tmp_path: Path, forks: Forks, model: Path) -> None:
+    data = model.parent / "rows.svm"
+    assert "does not exist; make it first" in forks("predict", model, data, "-o", tmp_path / "no" / "p").error
+    assert "is a folder" in forks("predict", model, data, "-o", tmp_path).error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unexpected_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dualgap import cli
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(cli.group, "invoke", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        cli.main(["solvers"])

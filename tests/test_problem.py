@@ -1,0 +1,463 @@
+"""Certificates: what they say against exact arithmetic, and attempts to make them lie."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import exact
+from dualgap.bias import Augmented, Bias, Centred, NoBias
+from dualgap.errors import InputError, InternalError
+from dualgap.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    ModifiedHuber,
+    SmoothHinge,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from dualgap.problem import ABSOLUTE_SHARE, Judgement, Point, Problem
+from dualgap.sources import InMemory, in_memory
+
+LOSSES: list[Any] = [
+    Hinge(),
+    SmoothHinge(0.5),
+    SquaredHinge(),
+    Logistic(),
+    ModifiedHuber(),
+    Squared(),
+    Huber(0.7),
+    Absolute(),
+    EpsilonInsensitive(0.1),
+    SquaredEpsilonInsensitive(0.1),
+]
+FORMS: dict[str, Callable[[np.ndarray], Any]] = {
+    "dense64": lambda X: X,
+    "dense32": lambda X: X.astype(np.float32),
+    "csr64": sp.csr_matrix,
+    "csr32": lambda X: sp.csr_matrix(X.astype(np.float32)),
+}
+BIASES: list[Bias] = [NoBias(), Augmented(0.7), Centred(-1.3, 0.2)]
+
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+every_bias = pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias.kind)
+
+
+def feasible(loss: Any, y: Any, share: Any) -> np.ndarray:
+    """Betas inside the box: a share of it, 0 to 1, for every row."""
+    reach = min(loss.lipschitz, 20.0)
+    if loss.task == "classification":
+        return np.asarray(y) * np.minimum(np.asarray(share) * reach, reach)
+    return np.clip((2.0 * np.asarray(share) - 1.0) * reach, -reach, reach)
+
+
+def random_case(
+    loss: Any, bias: Bias, form: Callable[[np.ndarray], Any], seed: int = 0, n: int = 12, d: int = 5
+) -> tuple[Any, Problem, Point]:
+    rng = np.random.default_rng(seed)
+    X = form(rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7))
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0) if loss.task == "classification" else rng.normal(size=n)
+    weight = rng.choice([0.0, 0.5, 1.0, 3.7], size=n)
+    weight[0] = 1.0
+    problem = Problem(in_memory(X, y, weight), loss, 0.03, bias)
+    b = 0.0 if bias.kind == "none" else 0.4
+    return X, problem, Point(rng.normal(size=d), b, feasible(loss, y, rng.random(n)))
+
+
+def check(X: Any, problem: Problem, point: Point) -> Judgement:
+    """Judge a point; the true values must lie within the stated errors, and so must all that the certificate says."""
+    found = problem.judge(point)
+    primal, dual = exact.primal(X, problem, point.w, point.b), exact.dual(X, problem, point.beta)
+    assert dual is not None
+    assert dual <= primal
+    assert abs(Fraction(found.primal) - primal) <= Fraction(found.primal_error)
+    assert abs(Fraction(found.dual) - dual) <= Fraction(found.dual_error)
+    for form, factor in (("mean", Fraction(1)), ("J", 1 / Fraction(problem.lam))):
+        certificate = problem.in_form(problem.certify(point), form)  # type: ignore[arg-type]
+        slack = 1 + Fraction(2.0**-50)  # for the rounding of the two sums below themselves
+        assert Fraction(certificate.gap) * slack >= (primal - dual) * factor
+        assert abs(Fraction(certificate.primal) - primal * factor) <= Fraction(certificate.rounding) * slack
+        assert abs(Fraction(certificate.dual) - dual * factor) <= Fraction(certificate.rounding) * slack
+        if certificate.dual > 0 and np.isfinite(certificate.relative_gap) and found.dual > found.dual_error:
+            assert Fraction(certificate.relative_gap) * slack * dual >= primal - dual
+    return found
+
+
+@every_loss
+@every_bias
+@every_form
+def test_judgements_are_exact(loss: Any, bias: Bias, form: Any) -> None:
+    X, problem, point = random_case(loss, bias, form)
+    found = check(X, problem, point)
+    assert found.primal_error <= 1e-13 * (1.0 + abs(found.primal))  # a bound that proved nothing would be no use
+    assert found.dual_error <= 1e-13 * (1.0 + abs(found.dual) + problem.C * 400.0)
+    dense = X.toarray() if sp.issparse(X) else X
+    share = problem.source.weight * point.beta
+    assert found.scores == pytest.approx(dense.astype(float) @ point.w + point.b, rel=1e-12, abs=1e-12)
+    assert found.w == pytest.approx(problem.C * (share @ dense.astype(float)), rel=1e-12, abs=1e-12)
+    strength = bias.strength(problem.lam)
+    expected = bias.centre + share.sum() / problem.total_weight / strength
+    assert found.b == pytest.approx(expected, rel=1e-12)
+
+
+@every_loss
+@pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias.kind)
+def test_no_beta_is_the_zero_beta_and_the_zero_point_needs_no_pass(loss: Any, bias: Bias) -> None:
+    X, problem, point = random_case(loss, bias, FORMS["csr64"])
+    none, zero = (problem.judge(point._replace(beta=beta)) for beta in (None, np.zeros(problem.source.n)))
+    assert none[:4] == zero[:4]
+    assert none.dual == 0.0
+    origin, told = problem.nothing()
+    found = check(X, problem, origin)
+    assert told.primal == pytest.approx(found.primal, abs=told.primal_error + found.primal_error)
+    assert abs(Fraction(told.primal) - exact.primal(X, problem, origin.w, 0.0)) <= Fraction(told.primal_error)
+    assert (told.dual, told.dual_error, told.b) == (0.0, 0.0, found.b)
+    assert problem.value_at_zero == pytest.approx(exact_mean_loss(problem), rel=1e-14)
+
+
+def exact_mean_loss(problem: Problem) -> float:
+    total = sum(
+        Fraction(c) * exact.value(problem.loss, y, Fraction(0))
+        for y, c in zip(problem.source.y.tolist(), problem.source.weight.tolist(), strict=True)
+    )
+    return float(total / sum(map(Fraction, problem.source.weight.tolist())))
+
+
+@every_loss
+@every_bias
+def test_weight_zero_is_no_row_and_weight_two_is_two_rows(loss: Any, bias: Bias) -> None:
+    rng = np.random.default_rng(1)
+    _, problem, point = random_case(loss, bias, FORMS["dense64"], n=10)
+    X, y = problem.source.rows.matrix, problem.source.y  # type: ignore[attr-defined]
+    weight = np.array([2.0, 1.0, 0.0, 1.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0])
+    times = weight.astype(int)
+    order = rng.permutation(int(times.sum()))
+    beta = point.beta.copy()  # type: ignore[union-attr]
+    beta[times == 0] = 1e9  # outside of every box, and of no account
+    whole = Problem(in_memory(X, y, weight), loss, 0.03, bias)
+    spread = [np.repeat(part, times, axis=0)[order] for part in (X, y, beta)]
+    for lam in (0.03, 1.0 / (3.0 * whole.total_weight)):  # at fixed lam, and at C = 3
+        ours = dataclasses.replace(whole, lam=lam)
+        theirs = Problem(in_memory(spread[0], spread[1]), loss, lam, bias)
+        assert (ours.C, ours.total_weight, ours.present) == (theirs.C, theirs.total_weight, 8)
+        left, right = ours.judge(point._replace(beta=beta)), theirs.judge(point._replace(beta=spread[2]))
+        assert left.primal == pytest.approx(right.primal, rel=1e-14)
+        assert left.dual == pytest.approx(right.dual, rel=1e-13, abs=1e-14)
+        assert left.w == pytest.approx(right.w, rel=1e-12, abs=1e-13)
+        assert ours.value_at_zero == pytest.approx(theirs.value_at_zero, rel=1e-14)
+        kept = times > 0
+        absent = Problem(in_memory(X[kept], y[kept], weight[kept]), loss, lam, bias)
+        alone = absent.judge(point._replace(beta=beta[kept]))
+        assert (alone.primal, alone.dual) == (left.primal, left.dual)
+
+
+def test_c_form_is_the_textbook_objective() -> None:
+    X, problem, point = random_case(Hinge(), NoBias(), FORMS["dense64"])
+    margins = 1.0 - problem.source.y * (X @ point.w)
+    textbook = 0.5 * point.w @ point.w + problem.C * problem.source.weight @ np.maximum(margins, 0.0)
+    mean = problem.certify(point)
+    in_c = problem.in_form(mean, "J")
+    assert (mean.form, in_c.form) == ("mean", "J")
+    assert in_c.primal == pytest.approx(textbook, rel=1e-14)
+    assert in_c.dual == pytest.approx(mean.dual / problem.lam, rel=1e-15)
+    assert in_c.gap == pytest.approx(mean.gap / problem.lam, rel=1e-12)
+    assert in_c.relative_gap == mean.relative_gap
+    assert problem.in_form(in_c, "J") == in_c
+    assert problem.in_form(in_c, "mean").primal == pytest.approx(mean.primal, rel=1e-15)
+    assert problem.C == pytest.approx(1.0 / (problem.lam * problem.source.weight.sum()), rel=1e-15)
+
+
+def test_the_relative_gap() -> None:
+    _, problem, _ = random_case(Hinge(), NoBias(), FORMS["dense64"])
+    good = problem.certificate(1.5, 0.0, 1.2, 0.0)
+    assert (good.gap, good.relative_gap) == (pytest.approx(0.3), pytest.approx(0.25))
+    careful = problem.certificate(1.5, 0.01, 1.2, 0.02)
+    assert careful.rounding == pytest.approx(0.03)
+    assert careful.gap == pytest.approx(0.33)
+    assert careful.relative_gap == pytest.approx(0.33 / 1.18)
+    for dual, error in ((0.0, 0.0), (-2.0, 0.0), (1e-9, 2e-9)):  # not surely positive: against a part of P(0)
+        stated = problem.certificate(1.5, 0.0, dual, error)
+        assert stated.relative_gap == pytest.approx(stated.gap / (ABSOLUTE_SHARE * problem.value_at_zero))
+    assert problem.certificate(0.0, 0.0, 0.0, 0.0).relative_gap == 0.0
+    assert problem.certificate(1.5, 0.0, -np.inf, 0.0).relative_gap == np.inf
+    assert problem.certificate(np.inf, 0.0, 1.0, 0.0).relative_gap == np.inf
+    with pytest.raises(InternalError, match="weak duality broken"):
+        problem.certificate(1.0, 1e-9, 1.0 + 1e-6, 1e-9)
+
+
+def test_an_optimum_of_zero_is_certified() -> None:
+    problem = Problem(in_memory(np.ones((3, 1)), np.zeros(3)), Squared(), 1.0)
+    certificate = problem.certify(Point(np.zeros(1), 0.0, np.zeros(3)))
+    assert (certificate.primal, certificate.dual, certificate.gap, certificate.relative_gap) == (0.0, 0.0, 0.0, 0.0)
+
+
+# ---- attacks -------------------------------------------------------------------------------------------------------
+
+NASTY = (0.0, 1.0, -1.0, 1.0 + 2.0**-52, 1.0 - 2.0**-53, 3.0, -7.5, 0.1, 1e12, -1e12, 1e-12, -1e-12, 1e5, 1.0 / 3.0)
+entry = st.one_of(st.sampled_from(NASTY), st.floats(-4.0, 4.0, width=32), st.floats(-1e12, 1e12))
+power = st.floats(-8.0, 8.0).map(lambda exponent: 10.0**exponent)
+
+
+@st.composite
+def cases(draw: st.DrawFn, loss: Any) -> tuple[Any, Problem, Point]:
+    """Small problems with empty and repeated rows, zero columns, all scales, extreme C; beta anywhere in its box."""
+    n, d = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    X = np.array(draw(st.lists(entry, min_size=n * d, max_size=n * d))).reshape(n, d)
+    X *= draw(st.sampled_from([1.0, 1e-12, 1e12]))
+    if n > 1:
+        X[draw(st.integers(0, n - 1))] = X[0] * draw(st.sampled_from([0.0, 1.0, -1.0]))
+    X[:, draw(st.integers(0, d - 1))] *= draw(st.sampled_from([0.0, 1.0, 1e-12]))
+    if loss.task == "classification":
+        y = np.array(draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=n, max_size=n)))
+    else:
+        y = np.array(draw(st.lists(st.one_of(entry, st.floats(-1e10, 1e10)), min_size=n, max_size=n)))
+    weight = np.array(draw(st.lists(st.sampled_from([1.0, 0.0, 2.0, 1e-6, 1e6, 0.1]), min_size=n, max_size=n)))
+    weight[draw(st.integers(0, n - 1))] = 1.0
+    X = FORMS[draw(st.sampled_from(sorted(FORMS)))](X)
+    kinds = st.sampled_from(["none", "augmented", "centred"])
+    bias = {"none": NoBias(), "augmented": Augmented(draw(power)), "centred": Centred(draw(entry), draw(power))}[
+        draw(kinds)
+    ]
+    problem = Problem(in_memory(X, y, weight), loss, draw(power), bias)
+    w = np.array(draw(st.lists(entry, min_size=d, max_size=d))) * draw(st.sampled_from([1.0, 1e-12, 1e12]))
+    b = 0.0 if bias.kind == "none" else draw(entry)
+    share = draw(st.lists(st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0.0, 1.0)), min_size=n, max_size=n))
+    return X, problem, Point(w, b, feasible(loss, y, share))
+
+
+@every_loss
+def test_weak_duality_and_exactness_whatever_the_problem(loss: Any) -> None:
+    @settings(derandomize=True, deadline=None, max_examples=60, database=None)
+    @given(cases(loss))
+    def holds(case: tuple[Any, Problem, Point]) -> None:
+        check(*case)
+
+    holds()
+
+
+def opposite_rows(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
+    """Rows in pairs x and -x (plus a little), the same beta on both, and a C of 1e8: w(beta) cancels to dust."""
+    half = rng.normal(size=(10, 4))
+    X = np.concatenate([half, -half * (1.0 + 1e-15 * rng.integers(0, 3, size=half.shape))])
+    y = np.ones(20) if loss.task == "classification" else rng.normal(size=20)
+    share = np.tile(rng.random(10), 2)
+    return X, y, Point(rng.normal(size=4) * 1e4, 0.0, feasible(loss, y, share)), 1e-8 / 20
+
+
+def wild_columns(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
+    """Columns of 1e12 next to columns of 1e-12, with coefficients that make up for it."""
+    scale = 10.0 ** rng.choice([-12.0, 0.0, 12.0], size=6)
+    X = rng.normal(size=(9, 6)) * scale
+    y = np.where(rng.random(9) < 0.5, 1.0, -1.0) if loss.task == "classification" else rng.normal(size=9)
+    return X, y, Point(rng.normal(size=6) / scale, 0.0, feasible(loss, y, rng.random(9))), 1e-3
+
+
+def at_the_kink(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
+    """Every score within a few units in the last place of a kink of the loss."""
+    width = {"huber": 0.7, "epsilon-insensitive": 0.1, "squared-epsilon-insensitive": 0.1}.get(loss.name, 0.0)
+    X = rng.normal(size=(30, 3))
+    w = rng.normal(size=3)
+    if loss.task == "classification":
+        y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+        margin = rng.choice([1.0, 0.5, -1.0], size=30)
+        X *= (y * margin / (X @ w))[:, None]
+    else:
+        y = X @ w + rng.choice([-width, width], size=30)
+    X *= 1.0 + 2.0**-52 * rng.integers(-2, 3, size=(30, 1))
+    return X, y, Point(w, 0.0, feasible(loss, y, rng.random(30))), 0.1
+
+
+def long_rows(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
+    """1500 terms of alternating sign that nearly cancel, in every score."""
+    X = np.tile([1.0, -1.0], 750) * (1.0 + 1e-13 * rng.normal(size=(4, 1500))) * np.repeat(rng.uniform(1, 1e6, 750), 2)
+    y = np.array([1.0, -1.0, 1.0, 1.0]) if loss.task == "classification" else rng.normal(size=4)
+    return X, y, Point(np.ones(1500) / 3.0, 0.0, feasible(loss, y, rng.random(4))), 1e-4
+
+
+def many_rows(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
+    """1500 rows whose shares of w(beta) alternate in sign."""
+    X = np.tile([[1.0], [-1.0]], (750, 2)) * np.array([1.0, 1e8]) * (1.0 + 1e-12 * rng.normal(size=(1500, 2)))
+    y = np.ones(1500) if loss.task == "classification" else rng.normal(size=1500)
+    return X, y, Point(np.array([0.1, 1e-8]), 0.0, feasible(loss, y, np.full(1500, 0.9))), 1e-6
+
+
+def huge_targets(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
+    """Targets (or scores) of 1e10, met to within a few hundred."""
+    X = rng.normal(size=(10, 3))
+    w = rng.normal(size=3) * 1e10
+    y = np.sign(X @ w) if loss.task == "classification" else X @ w + 100.0 * rng.normal(size=10)
+    return X, y, Point(w, 0.0, feasible(loss, y, rng.random(10))), 1e-12
+
+
+ATTACKS = (opposite_rows, wild_columns, at_the_kink, long_rows, many_rows, huge_targets)
+
+
+@every_loss
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_attacks_on_the_rounding_bounds(loss: Any, attack: Any) -> None:
+    for seed in range(3):
+        X, y, point, lam = attack(np.random.default_rng(seed), loss)
+        check(X, Problem(in_memory(X, y), loss, lam), point)
+        bias = Augmented(30.0)
+        check(X, Problem(in_memory(sp.csr_matrix(X), y), loss, lam, bias), point._replace(b=-1.0 / 3.0))
+
+
+def test_the_norm_of_w_and_the_change_of_form_stay_within_the_bound() -> None:
+    """Found by search: every rounding on the way from w to J goes up."""
+    w = np.array([0.5000000989851946, 0.5000000724509404, 0.5000001001041713, 0.5000000338123438])
+    X = np.array([[1.0, 0.0, 0.0, 0.0]])
+    bias = Centred(0.0, 1.7389168904587218e-10)
+    problem = Problem(in_memory(X, [1.0]), Hinge(0.0), 1.0000046706702161, bias)
+    check(X, problem, Point(w, 1.0, np.zeros(1)))
+
+
+@pytest.mark.parametrize(
+    ("value", "columns", "weight", "lam", "beta"),
+    [(1e-8, 2000, 1e-154, 1.0, 1.0), (1e-140, 1, 1.0, 1e-298, 1e-25), (1.0, 1, 3e-310, 1.0, 0.3)],
+    ids=["tiny weights", "tiny values", "subnormal weights"],
+)
+def test_no_square_vanishes_unnoticed(value: float, columns: int, weight: float, lam: float, beta: float) -> None:
+    """Numbers whose squares underflow are refused, or the bound covers what is lost."""
+    X = np.full((1, columns), value)
+    try:
+        problem = Problem(in_memory(X, [1.0], [weight]), Hinge(), lam)
+    except InputError:
+        return
+    check(X, problem, Point(np.zeros(columns), 0.0, np.array([beta])))
+
+
+class Split(InMemory):
+    """A source that judges its rows in parts, however few they are."""
+
+    @property
+    def _edges(self) -> list[int]:  # type: ignore[override]
+        return [0, 1, 4, 4, 9, self.n]
+
+
+@every_loss
+def test_parts_and_threads(loss: Any) -> None:
+    for seed in range(3):
+        X, problem, point = random_case(loss, Augmented(0.7), FORMS["csr64"], seed, n=14)
+        fields = {field.name: getattr(problem.source, field.name) for field in dataclasses.fields(problem.source)}
+        one, two = (dataclasses.replace(problem, source=Split(**{**fields, "threads": threads})) for threads in (1, 2))
+        found, again = check(X, one, point), two.judge(point)
+        assert found[:4] == again[:4]
+        assert found.b == again.b
+        for left, right in zip(found[4:6], again[4:6], strict=True):
+            assert left.tobytes() == right.tobytes()
+        whole = problem.judge(point)
+        assert found.scores.tobytes() == whole.scores.tobytes()
+        assert found.primal == pytest.approx(whole.primal, abs=found.primal_error + whole.primal_error)
+        assert found.dual == pytest.approx(whole.dual, abs=found.dual_error + whole.dual_error)
+
+
+def test_parts_that_cancel_each_other() -> None:
+    """The compensated merge: parts of 1e16 that leave a remainder of 1."""
+    X = np.array([[1.0], [1e16], [1.0], [-1e16], [3.0], [1e16], [-1e16], [1.0], [1.0], [1e16], [-1e16], [1.0]])
+    y = np.ones(12)
+    source = in_memory(X, y)
+    fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
+    problem = Problem(Split(**fields), Hinge(), 0.1)
+    check(X, problem, Point(np.zeros(1), 0.0, np.ones(12)))
+
+
+def test_large_sources_are_split_and_threads_change_nothing() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 1000)).astype(np.float32)
+    y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
+    point = Point(rng.normal(size=1000), 0.0, y * rng.random(3000))
+    one, two = (Problem(in_memory(X, y, threads=threads), Hinge(), 0.1).judge(point) for threads in (1, 2))
+    assert one[:4] == two[:4]
+    assert one.scores.tobytes() == two.scores.tobytes()
+    assert one.w.tobytes() == two.w.tobytes()
+
+
+@every_loss
+def test_a_beta_outside_its_box_proves_nothing(loss: Any) -> None:
+    for form in ("csr64", "dense64"):
+        _, problem, point = random_case(loss, NoBias(), FORMS[form])
+        y, weight = problem.source.y, problem.source.weight
+        inside = point.beta.copy()  # type: ignore[union-attr]
+        outside = [np.nan, np.inf, -np.inf]
+        if loss.task == "classification":
+            outside.append(-5e-324 * y[0])
+        if np.isfinite(loss.lipschitz):
+            outside += [y[0] * np.nextafter(loss.lipschitz, np.inf), y[0] * 1e300]
+        for value in outside if loss.task == "classification" else [v for v in outside if abs(v) != 1e300]:
+            beta = inside.copy()
+            beta[0] = (
+                value
+                if loss.task == "classification" or not np.isfinite(value)
+                else np.nextafter(loss.lipschitz, np.inf)
+            )
+            assert problem.judge(point._replace(beta=beta)).dual == -np.inf
+            certificate = problem.certify(point._replace(beta=beta))
+            assert (certificate.gap, certificate.relative_gap) == (np.inf, np.inf)
+        beta = inside.copy()
+        beta[weight == 0.0] = np.nan
+        assert problem.judge(point._replace(beta=beta)).dual == problem.judge(point).dual
+
+
+@every_loss
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_model_that_is_not_finite_has_an_infinite_objective(loss: Any, bad: float) -> None:
+    _, problem, point = random_case(loss, Augmented(), FORMS["dense64"])
+    w = point.w.copy()
+    w[2] = bad
+    for broken in (point._replace(w=w), point._replace(b=bad)):
+        certificate = problem.certify(broken)
+        assert (certificate.primal, certificate.gap, certificate.relative_gap) == (np.inf, np.inf, np.inf)
+        assert certificate.dual == problem.judge(point).dual
+
+
+def test_overflow_is_infinite_and_not_nan() -> None:
+    far = Problem(in_memory([[1e60]], [1.0]), Squared(), 1.0)
+    assert far.certify(Point(np.array([1e100]), 0.0, None)).primal == np.inf
+    heavy = Problem(in_memory([[1e149], [1e149]], [1.0, -1.0], [1e20, 1e20]), Hinge(), 1.0)
+    assert heavy.certify(Point(np.zeros(1), 0.0, np.array([1.0, -0.5]))).dual <= -3e296
+
+
+def test_without_a_bias_b_must_be_zero() -> None:
+    _, problem, point = random_case(Hinge(), NoBias(), FORMS["csr64"])
+    assert problem.certify(point._replace(b=0.1)).primal == np.inf
+    assert problem.certify(point._replace(b=np.nan)).primal == np.inf
+
+
+def test_points_of_another_shape_are_refused() -> None:
+    """A kernel reads without looking at lengths: it would judge whatever lies behind the array."""
+    _, problem, point = random_case(Hinge(), NoBias(), FORMS["csr64"])
+    for w, beta in (
+        (point.w[:-1], point.beta),
+        (np.append(point.w, 1.0), point.beta),
+        (point.w[:, None], point.beta),
+        (point.w, point.beta[:-1]),  # type: ignore[index]
+        (point.w, np.append(point.beta, 0.0)),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InputError):
+            problem.judge(Point(w, 0.0, beta))
+
+
+def test_problems_that_cannot_be() -> None:
+    source = in_memory(np.ones((3, 2)), [1.0, -1.0, 0.5])
+    with pytest.raises(InputError, match=r"y\[2\] is 0.5; the hinge loss needs labels -1 and \+1"):
+        Problem(source, Hinge(), 1.0)
+    for lam in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(InputError, match="lam="):
+            Problem(source, Squared(), lam)
+    with pytest.raises(InputError):
+        _ = Problem(in_memory(np.ones((1, 1)), [1e200]), Squared(), 1.0).value_at_zero
+    absent = Problem(in_memory(np.ones((2, 1)), [1e200, 1.0], [0.0, 1.0]), Squared(), 1.0)
+    assert absent.value_at_zero == 1.0

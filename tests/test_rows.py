@@ -1,0 +1,293 @@
+"""Rows: what comes in, what is refused, what is copied, and the arithmetic of a row against NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dualgap.errors import InputError
+from dualgap.jit import kernel
+from dualgap.rows import CSR, Dense, as_rows, entry_count, row_count, slice_rows, squares
+
+
+def sample(dtype: Any = np.float64) -> np.ndarray:
+    """Nine rows of eleven columns, with an empty row, an empty column, and rows longer than four entries."""
+    rng = np.random.default_rng(0)
+    matrix = np.round(rng.normal(size=(9, 11)) * 8) * (rng.random((9, 11)) < 0.6)
+    matrix[4] = 0.0
+    matrix[:, 7] = 0.0
+    return (matrix if np.dtype(dtype).kind == "f" else np.abs(matrix)).astype(dtype)
+
+
+def dense_again(rows: CSR | Dense, width: int) -> np.ndarray:
+    """Back to a matrix, from the arrays that kernels read."""
+    if isinstance(rows, Dense):
+        return rows.matrix
+    n = row_count(rows)
+    return sp.csr_matrix((rows.values, rows.columns.astype(np.int64), rows.starts), shape=(n, width)).toarray()
+
+
+@kernel
+def compiled_methods(rows: Any, i: int, scale: float, w: Any, moved: Any) -> Any:
+    rows.announce(i)
+    rows.prefetch(i)
+    rows.add(i, scale, moved)
+    return rows.dot(i, w), rows.square(i), rows.count(i), rows.largest(i)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_row_arithmetic(form: Any, dtype: Any) -> None:
+    matrix = (sample() / 7.0).astype(dtype)
+    rows, width = as_rows(form(matrix))
+    rng = np.random.default_rng(1)
+    w, start = rng.normal(size=width), rng.normal(size=width)
+    for i, row in enumerate(matrix.astype(np.float64)):
+        plain, jitted = start.copy(), start.copy()
+        rows.add(i, 0.3, plain)
+        dot, square, count, largest = compiled_methods(rows, i, 0.3, w, jitted)
+        size = np.abs(row) @ np.abs(w)
+        for found in (dot, rows.dot(i, w)):
+            assert found == pytest.approx(row @ w, abs=1e-15 * size)
+        for found in (square, rows.square(i)):
+            assert found == pytest.approx(row @ row, rel=1e-15)
+        assert count == rows.count(i) == (np.count_nonzero(row) if isinstance(rows, CSR) else width)
+        assert largest == rows.largest(i) == np.abs(row).max()
+        # float32 values must not drag the product down to float32, compiled or not
+        assert np.array_equal(plain, start + 0.3 * row)
+        assert np.array_equal(jitted, start + 0.3 * row)
+    assert squares(rows) == pytest.approx((matrix.astype(np.float64) ** 2).sum(axis=1), rel=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dense_arrays_that_fit_are_not_copied(dtype: Any) -> None:
+    matrix = sample(dtype)
+    rows, _ = as_rows(matrix)
+    assert isinstance(rows, Dense)
+    assert np.shares_memory(rows.matrix, matrix)
+    assert rows.matrix.dtype == dtype
+    assert not rows.matrix.flags.writeable
+    assert matrix.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+def test_sparse_arrays_that_fit_are_not_copied(kind: Any, index: Any, dtype: Any) -> None:
+    matrix = kind(sample(dtype))
+    matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
+    rows, width = as_rows(matrix)
+    assert isinstance(rows, CSR)
+    assert (rows.values.dtype, rows.columns.dtype, rows.starts.dtype) == (dtype, np.uint32, np.int64)
+    assert np.shares_memory(rows.values, matrix.data)
+    assert np.shares_memory(rows.columns, matrix.indices) == (index is np.int32)
+    assert np.shares_memory(rows.starts, matrix.indptr) == (index is np.int64)
+    assert not any(part.flags.writeable for part in rows)
+    assert np.array_equal(dense_again(rows, width), sample(dtype))
+
+
+def test_read_only_and_mapped_arrays(tmp_path: Path) -> None:
+    matrix = sample()
+    matrix.flags.writeable = False
+    assert np.shares_memory(as_rows(matrix)[0].matrix, matrix)  # type: ignore[union-attr]
+
+    np.save(tmp_path / "dense.npy", matrix)
+    mapped = np.load(tmp_path / "dense.npy", mmap_mode="r")
+    rows, width = as_rows(mapped)
+    assert np.shares_memory(rows.matrix, mapped)  # type: ignore[union-attr]
+    assert rows.dot(0, np.ones(width)) == matrix[0].sum()
+
+    sparse = sp.csr_matrix(matrix)
+    for name in ("data", "indices", "indptr"):
+        np.save(tmp_path / f"{name}.npy", getattr(sparse, name))
+        setattr(sparse, name, np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
+    rows, width = as_rows(sparse)
+    assert np.shares_memory(rows.values, sparse.data)  # type: ignore[union-attr]
+    assert np.array_equal(dense_again(rows, width), matrix)
+    # the same compiled kernels serve them: no array type of their own
+    assert {type(part) for part in rows} == {np.ndarray}
+
+
+def unaligned(matrix: np.ndarray) -> np.ndarray:
+    raw = np.zeros(matrix.nbytes + 1, dtype=np.uint8)
+    found = raw[1:].view(matrix.dtype).reshape(matrix.shape)
+    found[...] = matrix
+    return found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        np.asfortranarray,
+        lambda m: m.astype(">f8"),
+        lambda m: m.astype(">f4"),
+        unaligned,
+        lambda m: np.repeat(m, 2, axis=1)[:, ::2],
+        lambda m: np.repeat(m, 2, axis=0)[::-2][::-1],
+        lambda m: m.astype(np.longdouble),
+        lambda m: m.astype(np.float16),
+        lambda m: m.tolist(),
+    ],
+    ids=["fortran", "big-endian", "big-endian-float32", "unaligned", "strided", "reversed", "long", "half", "lists"],
+)
+def test_arrays_that_do_not_fit_are_brought_into_form(change: Any) -> None:
+    rows, width = as_rows(change(sample()))
+    assert isinstance(rows, Dense)
+    assert rows.matrix.flags.c_contiguous
+    assert rows.matrix.flags.aligned
+    assert rows.matrix.dtype.isnative
+    assert np.array_equal(rows.matrix, sample())
+    assert rows.dot(1, np.ones(width)) == sample()[1].sum()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kept"),
+    [
+        (bool, np.float32),
+        (np.int8, np.float32),
+        (np.uint16, np.float32),
+        (np.int32, np.float64),
+        (np.int64, np.float64),
+        (np.uint64, np.float64),
+    ],
+)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_integers(form: Any, dtype: Any, kept: Any) -> None:
+    matrix = sample(dtype)
+    rows, width = as_rows(form(matrix))
+    found = dense_again(rows, width)
+    assert found.dtype == kept
+    assert np.array_equal(found, matrix)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csc", "csr", "bsr", "dia", "lil", "dok"])
+@pytest.mark.parametrize("family", ["matrix", "array"])
+def test_sparse_layouts(layout: str, family: str) -> None:
+    rows, width = as_rows(getattr(sp, f"{layout}_{family}")(sample()))
+    assert np.array_equal(dense_again(rows, width), sample())
+
+
+def test_repeated_columns_are_summed_and_the_callers_matrix_left_alone() -> None:
+    data, columns, starts = np.array([1.0, 2.0, 4.0, 8.0, 16.0]), np.array([2, 0, 2, 1, 1]), np.array([0, 3, 3, 5])
+    matrix = sp.csr_matrix((data.copy(), columns.copy(), starts.copy()), shape=(3, 3))
+    rows, width = as_rows(matrix)
+    assert np.array_equal(dense_again(rows, width), [[2.0, 0.0, 5.0], [0.0, 0.0, 0.0], [0.0, 24.0, 0.0]])
+    assert squares(rows).tolist() == [29.0, 0.0, 576.0]  # and not 21, the squares of the parts
+    assert rows.count(0) == 2
+    assert (matrix.data.tolist(), matrix.indices.tolist(), matrix.indptr.tolist()) == (
+        data.tolist(),
+        columns.tolist(),
+        starts.tolist(),
+    )
+    assert np.array_equal(dense_again(*as_rows(sp.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 2)))), [[0, 3]])
+
+
+def test_unsorted_columns_are_taken_as_they_are() -> None:
+    matrix = sp.csr_matrix((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
+    rows, width = as_rows(matrix)
+    assert np.shares_memory(rows.values, matrix.data)  # type: ignore[union-attr]
+    assert np.array_equal(dense_again(rows, width), [[2.0, 3.0, 1.0]])
+
+
+def broken(**parts: Any) -> Any:
+    matrix = sp.csr_matrix(np.arange(1.0, 13.0).reshape(3, 4))
+    for name, part in parts.items():
+        setattr(matrix, name, np.asarray(part))
+    return matrix
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        broken(indices=np.r_[np.arange(11) % 4, 4].astype(np.int32)),
+        broken(indices=np.r_[np.arange(11) % 4, -1].astype(np.int32)),
+        broken(indices=np.r_[np.arange(11) % 4, 4].astype(np.int64)),
+        broken(indices=np.r_[np.arange(11) % 4, -1].astype(np.int64)),
+        broken(indices=np.r_[np.arange(11) % 4, 2**32].astype(np.int64)),
+        broken(indptr=np.array([0, 8, 4, 12])),
+        broken(indptr=np.array([-4, 4, 8, 12])),
+        broken(indptr=np.array([0, 4, 8, 1000])),
+        broken(indptr=np.array([0, 2**40, 8, 12])),
+        broken(indptr=np.array([0, 4, 8])),
+        broken(indptr=np.array([], dtype=np.int64)),
+        broken(data=np.ones(5)),
+        broken(indices=np.arange(5, dtype=np.int32) % 4),
+    ],
+    ids=[
+        *("column beyond", "column -1", "column beyond 64", "column -1 64", "column 2**32"),
+        *("offsets fall", "offset -4", "last offset beyond", "offset far beyond", "offsets missing", "no offsets"),
+        *("values missing", "columns missing"),
+    ],
+)
+def test_malformed_csr_is_refused(matrix: Any) -> None:
+    with pytest.raises(InputError, match=r"X (names|is no)|of X is no valid"):
+        as_rows(matrix)
+
+
+def test_the_row_at_fault_is_named() -> None:
+    with pytest.raises(InputError, match="row 2 of X"):
+        as_rows(broken(indices=np.r_[np.arange(11) % 4, 4].astype(np.int32)))
+
+
+def test_offsets_may_leave_entries_out() -> None:
+    """A slice of larger arrays, with spare room at both ends, holds just its own entries."""
+    matrix = broken(data=np.r_[np.nan, np.arange(1.0, 11.0), np.inf], indptr=np.array([1, 4, 8, 11]))
+    rows, width = as_rows(matrix)
+    assert entry_count(rows) == 10
+    assert rows.dot(0, np.ones(width)) == 1.0 + 2.0 + 3.0
+
+
+@pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bad_values_are_located(bad: float, name: str, dtype: Any) -> None:
+    matrix = sample(dtype)
+    matrix[5, 9] = bad
+    for form in (np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix, sp.coo_array):
+        with pytest.raises(InputError, match=f"{name} at row 5, column 9"):
+            as_rows(form(matrix))
+
+
+def test_shapes_and_types_that_are_no_matrix_of_numbers() -> None:
+    for X, said in (
+        (np.ones(3), r"1 dimension, shape \(3,\)"),
+        (np.ones((1, 2, 3)), "3 dimensions"),
+        (5.0, "0 dimensions"),
+        (np.ones((2, 2), dtype=complex), "complex128"),
+        (np.array([["a", "b"]]), "real numbers"),
+        (np.array([[1, None]], dtype=object), "object"),
+        (sp.csr_matrix(np.ones((2, 2), dtype=complex)), "complex128"),
+        (sp.coo_array(np.array([1.0, 0.0])), r"shape \(2,\)"),
+        (sp.csr_matrix((np.ones(1), ([0], [2**33 - 1])), shape=(1, 2**33)), "columns; at most"),
+    ):
+        with pytest.raises(InputError, match=said):
+            as_rows(X)
+
+
+@pytest.mark.parametrize(("value", "size"), [(1e151, "large"), (1e200, "large"), (1e-141, "small"), (1e-300, "small")])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_norms_that_float64_cannot_hold_are_refused(form: Any, value: float, size: str) -> None:
+    matrix = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, value]])
+    with pytest.raises(InputError, match=f"row 2 of X has values so {size}"):
+        squares(as_rows(form(matrix))[0])
+
+
+def test_extreme_values_within_reach_are_kept() -> None:
+    matrix = np.array([[1e149, 1e-200], [1e-139, 0.0], [0.0, 0.0]])
+    assert squares(as_rows(matrix)[0]) == pytest.approx([1e298, 1e-278, 0.0], rel=1e-14, abs=0.0)
+    tiny = np.full((1, 2), 1e-45, dtype=np.float32)  # below the normal range of float32
+    assert squares(as_rows(tiny)[0])[0] == pytest.approx(2.0 * float(tiny[0, 0]) ** 2, rel=1e-15, abs=0.0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_slices_share_memory(form: Any) -> None:
+    rows, width = as_rows(form(sample()))
+    part = slice_rows(rows, 3, 8)
+    assert row_count(part) == 5
+    assert entry_count(part) == (np.count_nonzero(sample()[3:8]) if isinstance(part, CSR) else 55)
+    assert np.shares_memory(part[0], rows[0])
+    for i in range(5):
+        assert part.dot(i, np.ones(width)) == sample()[3 + i].sum()
