@@ -10,10 +10,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 
 class Done(NamedTuple):
@@ -77,6 +79,14 @@ class Forks:
         assert self._server.stdin is not None
         self._server.stdin.close()
         self._server.wait(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    """A runner of commands, shared by the tests of a file."""
+    server = Forks(tmp_path_factory.mktemp("streams"))
+    yield server
+    server.close()
 
 
 def write_rows(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli_tools import Forks, write_rows
+from cli_tools import Forks, forks, write_rows  # noqa: F401  (a fixture)
 
 CASES: list[tuple[str | None, str, str]] = [
     # content of DATA (None: good rows), further arguments of train, what the error says
@@ -57,13 +56,6 @@ CASES: list[tuple[str | None, str, str]] = [
     (None, "--bias augmented --rho 0", "rho=0.0 must be a positive finite number"),
     (None, "--rho 2", "--rho 2 has no meaning without a bias"),
 ]
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    server = Forks(tmp_path_factory.mktemp("streams"))
-    yield server
-    server.close()
 
 
 @pytest.mark.parametrize(("content", "arguments", "complaint"), CASES)

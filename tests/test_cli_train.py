@@ -1,0 +1,240 @@
+"""``dualgap train``: exit codes, the JSON object, the report, the trace, Ctrl-C, and the model that it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualgap
+from cli_tools import Forks, forks, run, write_rows  # noqa: F401  (a fixture)
+from dualgap.files import load_model, read_svmlight
+
+KEYS = [
+    "solver",
+    "loss",
+    "C",
+    "lam",
+    "bias",
+    "n_samples",
+    "n_features",
+    "nnz",
+    "epochs",
+    "steps",
+    "seconds",
+    "primal",
+    "dual",
+    "gap",
+    "relative_gap",
+    "objective",
+    "converged",
+    "stop_reason",
+    "seed",
+    "threads",
+]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_rows(tmp_path_factory.mktemp("data") / "rows.svm")
+
+
+def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
+    done = run("train", rows, "-o", tmp_path / "m", "--C", "2", "--gap", "1e-6", "--json")
+    found = done.json
+    assert (done.code, done.err) == (0, "")
+    assert list(found) == KEYS
+    data = read_svmlight(rows)
+    expected = {"solver": "dcd", "loss": "hinge", "C": 2.0, "lam": 1 / 400, "bias": "none", "n_samples": 200}
+    expected |= {"n_features": 12, "nnz": data.X.nnz, "objective": "J", "converged": True, "stop_reason": "gap"}
+    assert found | expected | {"seed": 0, "threads": 1} == found
+    # the model is the one that the library finds, and the numbers are those of its objective in C-form
+    model = load_model(tmp_path / "m")
+    outcome = dualgap.fit(data.X, data.y, C=2.0, gap=1e-6)
+    assert np.array_equal(model.coef[0], outcome.coef)
+    w, margins = model.coef[0], data.y * model.decision(data.X)
+    assert found["primal"] == pytest.approx(0.5 * w @ w + 2.0 * np.maximum(0.0, 1.0 - margins).sum(), rel=1e-12)
+    assert found["gap"] == pytest.approx(found["primal"] - found["dual"], abs=1e-9)
+    assert 0 <= found["relative_gap"] <= 1e-6
+    assert found["epochs"] * 200 == found["steps"] == outcome.trace[-1].visits
+    assert model.certificate == outcome.certificate
+    assert model.classes == (-1, 1)
+    assert model.zero_based is False
+    beta = model.dual.toarray()[0]
+    assert np.array_equal(beta, outcome.dual)
+
+
+def test_the_report_says_what_is_proven_and_where_the_model_is(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    done = forks("train", rows, "-o", tmp_path / "m", "--bias", "augmented", "--rho", "3")
+    certificate = load_model(tmp_path / "m").certificate
+    assert (done.code, done.err) == (0, "")
+    assert "200 rows, 12 features" in done.out
+    assert "indices count from 1" in done.out
+    assert "augmented bias (rho = 3)" in done.out
+    assert f"{certificate.primal:.8g}" in done.out
+    assert f"at most {100 * certificate.relative_gap:.3g}% above the smallest possible" in done.out
+    assert f"model: {tmp_path / 'm'}" in done.out
+    assert "\x1b" not in done.out, "no colours where there is no terminal"
+
+
+def test_not_converged_is_exit_code_3_with_a_model(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    done = forks("train", rows, "-o", tmp_path / "m", "--gap", "0", "--max-steps", "450", "--json")
+    assert done.code == 3
+    assert done.json["steps"] == 450
+    assert done.json["stop_reason"] == "max_steps"
+    assert not done.json["converged"]
+    assert not load_model(tmp_path / "m").proofs[0].converged
+    told = forks("train", rows, "-o", tmp_path / "m", "--gap", "0", "--max-epochs", "2")
+    assert told.code == 3
+    assert "raise max_epochs or loosen the gap" in told.out
+    assert load_model(tmp_path / "m").proofs[0].steps == 400
+
+
+def test_quiet_is_quiet(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    assert forks("train", rows, "-o", tmp_path / "m", "--quiet") == (0, "", "")
+
+
+def test_the_same_seed_gives_the_same_model(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    scores = []
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        assert forks("train", rows, "-o", tmp_path / name, "--seed", seed, "--json").json["seed"] == seed
+        scores.append(load_model(tmp_path / name).coef.tobytes())
+    assert scores[0] == scores[1] != scores[2]
+
+
+def test_lam_is_c_in_other_words(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    one = forks("train", rows, "-o", tmp_path / "a", "--C", "0.5", "--json").json
+    other = forks("train", rows, "-o", tmp_path / "b", "--lam", "0.01", "--json").json
+    assert one["lam"] == pytest.approx(0.01)
+    assert other["C"] == pytest.approx(0.5)
+    assert other["objective"] == "J"
+    assert other["primal"] == pytest.approx(one["primal"], rel=2e-3)
+
+
+def test_the_trace_and_how_often(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    done = forks(
+        "train", rows, "-o", tmp_path / "m", "--trace", trace, "--record-every", "100", "--gap", "1e-5", "--json"
+    )
+    records = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert [record["steps"] for record in records] == [100 * (k + 1) for k in range(len(records))]
+    assert all(record["kind"] == "certified" for record in records)
+    assert records[-1]["relative_gap"] == done.json["relative_gap"]
+    assert min(record["primal"] for record in records) >= max(record["dual"] for record in records)
+
+
+def test_options_reach_the_solver_and_the_loss(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    common = ("train", rows, "-o", tmp_path / "m", "--json")
+    done = forks(*common, "--loss", "smooth-hinge:gamma=0.5", "--option", "shrinking=no", "--option", "pg_tol=1e-3")
+    assert done.json["loss"] == "smooth-hinge:gamma=0.5"
+    model = load_model(tmp_path / "m")
+    assert model.options == {"shrinking": False, "pg_tol": 1e-3}
+    assert model.loss_parameters == {"gamma": 0.5}
+
+
+def test_one_class_against_the_rest(tmp_path: Path, forks: Forks) -> None:
+    data = tmp_path / "three.svm"
+    data.write_text("1 1:1\n2 2:1\n3 3:1\n2 2:2\n" * 5)
+    assert forks("train", data, "-o", tmp_path / "m", "--positive", "2", "--quiet").code == 0
+    model = load_model(tmp_path / "m")
+    assert model.classes == (None, 2)
+    assert forks("predict", tmp_path / "m", data).out.split()[:4] == ["rest", "2", "rest", "2"]
+    assert forks("predict", tmp_path / "m", data, "--json").json["labels"][:2] == ["rest", 2]
+    assert forks("evaluate", tmp_path / "m", data, "--json").json["accuracy"] == 1.0
+    assert forks("certify", tmp_path / "m", data).code == 0
+
+
+def test_of_two_classes_either_can_be_the_positive_one(tmp_path: Path, forks: Forks) -> None:
+    data = write_rows(tmp_path / "rows.svm", labels=(5, 7))
+    assert forks("train", data, "-o", tmp_path / "m", "--positive", "5", "--quiet").code == 0
+    assert load_model(tmp_path / "m").classes == (7, 5)
+    predicted = forks("predict", tmp_path / "m", data).out.split()
+    assert np.mean(np.array(predicted, float) == read_svmlight(data).y) > 0.85
+
+
+def test_indices_from_zero_are_remembered(tmp_path: Path, forks: Forks) -> None:
+    data = tmp_path / "zero.svm"
+    data.write_text("1 0:1\n-1 1:1\n" * 10)
+    (tmp_path / "new.svm").write_text("1 1:1\n")  # without an index 0, which "auto" alone would take for one-based
+    assert "there is an index 0" in forks("train", data, "-o", tmp_path / "m").out
+    assert forks("predict", tmp_path / "m", tmp_path / "new.svm").out == "-1\n"
+    assert forks("predict", tmp_path / "m", tmp_path / "new.svm", "--zero-based", "no").out == "1\n"
+
+
+def test_a_first_run_without_a_cache_or_a_terminal(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    done = forks("train", rows, "-o", "/dev/null", "--json")
+    assert done.code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_ctrl_c_keeps_the_model(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "rows.svm", rows=3000, columns=60)
+    arguments = [
+        "train",
+        data,
+        "-o",
+        tmp_path / "m",
+        "--trace",
+        tmp_path / "t.jsonl",
+        "--gap",
+        "0",
+        "--max-epochs",
+        "1e9",
+    ]
+    arguments += ["--C", "1000", "--loss", "logistic", "--record-every", "30000"]
+    # a shell that starts pytest in the background has it ignore SIGINT, and children inherit that
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dualgap.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+    )
+    trace = tmp_path / "t.jsonl"
+    deadline = time.monotonic() + 120
+    while not (trace.exists() and trace.stat().st_size) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert err == ""
+    assert "interrupted; this is the best model so far" in out
+    model = load_model(tmp_path / "m")
+    assert model.proofs[0].stop_reason == "interrupted"
+    assert 0 < model.certificate.dual < model.certificate.primal
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "rows.svm", "t.jsonl"]
+
+
+def test_ctrl_c_before_training_leaves_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # nobody writes to it: reading waits
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dualgap.cli", "train", str(tmp_path / "pipe"), "-o", str(tmp_path / "m")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+    )
+    writer = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns once the command has opened its end
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    os.close(writer)
+    assert (process.returncode, out) == (130, "")
+    assert err.split() == ["dualgap:", "interrupted"]
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.data
+def test_a9a_as_the_papers_have_it(tmp_path: Path, forks: Forks, data_folder: Path) -> None:
+    found = forks("train", data_folder / "a9a.svm.bz2", "-o", tmp_path / "m", "--gap", "1e-4", "--json").json
+    assert found["dual"] <= 11433.4 <= found["primal"] + 1.0
+    assert found["relative_gap"] <= 1e-4
+    test = forks("evaluate", tmp_path / "m", data_folder / "a9a.t.svm.bz2", "--json").json
+    assert test["accuracy"] == pytest.approx(0.849, abs=0.003)
+    assert forks("certify", tmp_path / "m", data_folder / "a9a.svm.bz2").code == 0
