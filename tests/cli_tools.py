@@ -81,8 +81,8 @@ class Forks:
         self._server.wait(timeout=60)
 
 
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+@pytest.fixture(scope="module", name="forks")
+def forks_fixture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
     """A runner of commands, shared by the tests of a file."""
     server = Forks(tmp_path_factory.mktemp("streams"))
     yield server

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli_tools import Forks, forks, write_rows  # noqa: F401  (a fixture)
+from cli_tools import Forks, forks_fixture, write_rows  # noqa: F401
 
 CASES: list[tuple[str | None, str, str]] = [
     # content of DATA (None: good rows), further arguments of train, what the error says

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli_tools import Forks, forks, run, write_rows  # noqa: F401  (a fixture)
+from cli_tools import Forks, forks_fixture, run, write_rows  # noqa: F401
 from dualgap.cli.certify import dual_from_slopes
 from dualgap.cli.evaluate import classification, regression
 from dualgap.files import Model, load_model, read_svmlight, save_model

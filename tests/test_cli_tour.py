@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 
-from cli_tools import Forks, forks, run  # noqa: F401  (a fixture)
+import pytest
+
+from cli_tools import Forks, forks_fixture, run  # noqa: F401
+from dualgap.cli import demo, main
 from dualgap.losses import LOSSES, parameters_of
 from dualgap.solvers import SOLVERS, options_of
 
@@ -34,16 +38,30 @@ def test_every_loss_with_every_parameter(forks: Forks) -> None:
         assert loss.meaning in told
 
 
-def test_the_demo_works_and_a_failed_demo_says_so(forks: Forks) -> None:
+def test_the_demo_works() -> None:
     done = run("demo")
     assert (done.code, done.err) == (0, "")
+    assert "20,000 rows, 20,000 features" in done.out
+    assert done.out.count(" equal ") == 2
     assert "All of it works." in done.out
-    found = forks("demo", "--json").json
-    assert found["passed"]
-    assert [example["n_samples"] for example in found["examples"]] == [379, 20000]
-    assert all(example["relative_gap"] <= 1e-3 and example["reloaded_equal"] for example in found["examples"])
-    hopeless = forks("demo", "--gap", "0", "--json")
-    assert (hopeless.code, hopeless.json["passed"]) == (1, False)
+
+
+@pytest.mark.parametrize("floor", [0.5, 1.1])
+def test_a_demo_that_fails_says_so(
+    floor: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = demo.text_like(rows=500, columns=300)._replace(floor=floor)
+    monkeypatch.setattr(demo, "text_like", lambda: small)
+    monkeypatch.setattr(demo, "breast_cancer", lambda: small)
+    with pytest.raises(SystemExit) as end:
+        main(["demo", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert end.value.code == (0 if floor < 1 else 1)
+    assert found["passed"] == (floor < 1)
+    for example in found["examples"]:
+        assert example["reloaded_equal"]
+        assert example["relative_gap"] <= 1e-3
+        assert (example["accuracy"] >= example["accuracy_floor"]) == found["passed"]
 
 
 def test_warmup_fills_the_cache_and_says_where_it_is() -> None:

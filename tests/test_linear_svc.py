@@ -4,6 +4,7 @@ import doctest
 import os
 import pickle
 import signal
+import time
 import warnings
 from typing import Any
 
@@ -109,24 +110,19 @@ def test_every_classification_loss_reaches_the_tolerance(loss: Any) -> None:
     assert model.score(X, y) > 0.6
 
 
-def test_the_dual_point_gives_the_model() -> None:
+@pytest.mark.parametrize("tol", [0.5, 1e-2, 1e-10])
+def test_the_dual_point_gives_the_model(tol: float) -> None:
     X, y = make(classes=3)
     weight = np.random.default_rng(9).integers(0, 3, N).astype(float)
-    model = LinearSVC(C=0.5, tol=1e-10, random_state=0).fit(X, y, weight)
+    model = LinearSVC(C=5.0, tol=tol, random_state=0).fit(X, y, weight)
     assert model.dual_coef_.shape == (3, N)
-    np.testing.assert_allclose(model.dual_coef_ @ X, model.coef_, atol=1e-9)
-    np.testing.assert_allclose(model.dual_coef_.sum(axis=1), model.intercept_, atol=1e-9)
     signs = np.where(y == model.classes_[:, None], 1, -1)
     assert (signs * model.dual_coef_ >= 0).all()
-    assert (np.abs(model.dual_coef_) <= 0.5 * weight).all()
-
-
-@pytest.mark.parametrize("tol", [0.5, 0.05])
-def test_primal_and_dual_point_are_never_further_apart_than_the_gap_allows(tol: float) -> None:
-    X, y = make(3)
-    model = LinearSVC(C=30.0, tol=tol, random_state=0).fit(X, y)
-    apart = np.linalg.norm(model.dual_coef_ @ X - model.coef_)
-    assert apart <= np.sqrt(2 * model.certificate_[0].gap)
+    assert (np.abs(model.dual_coef_) <= 5.0 * weight).all()
+    # both are the best of the run and may stem from different moments; this is as far apart as the gap lets them be
+    apart = np.c_[model.dual_coef_ @ X - model.coef_, model.dual_coef_.sum(axis=1) - model.intercept_]
+    for k in range(3):
+        assert np.linalg.norm(apart[k]) <= np.sqrt(2 * model.certificate_[k].gap)
 
 
 # --- weights
@@ -164,14 +160,15 @@ def test_balanced_counts_rows_by_their_weight() -> None:
         np.testing.assert_allclose(models[0].coef_, other.coef_, atol=1e-7)
 
 
-def test_a_class_of_weight_zero_is_no_class() -> None:
-    X, y = make(classes=3)
+@pytest.mark.parametrize("classes", [3, 4])
+def test_a_class_of_weight_zero_is_no_class(classes: int) -> None:
+    X, y = make(classes=classes)
     without = LinearSVC(tol=1e-10, random_state=0).fit(X[y != 1], y[y != 1])
     for model in (
         LinearSVC(tol=1e-10, random_state=0).fit(X, y, (y != 1).astype(float)),
-        LinearSVC(tol=1e-10, random_state=0, class_weight={0: 1, 1: 0, 2: 1}).fit(X, y),
+        LinearSVC(tol=1e-10, random_state=0, class_weight={k: int(k != 1) for k in range(classes)}).fit(X, y),
     ):
-        assert model.classes_.tolist() == [0, 2]
+        assert model.classes_.tolist() == [0, 2, 3][: classes - 1]
         np.testing.assert_allclose(model.coef_, without.coef_, atol=1e-7)
 
 
@@ -413,33 +410,37 @@ def test_warning_says_when_float64_can_prove_no_more() -> None:
     assert "max_iter" not in text
 
 
-@pytest.mark.parametrize(("classes", "n_jobs", "tol"), [(2, 1, 1e-15), (3, 1, 1e-15), (3, 2, 1e-15), (2, 1, 1e9)])
+@pytest.mark.parametrize(("classes", "n_jobs", "tol"), [(2, 1, 0.0), (3, 1, 0.0), (3, 2, 0.0), (2, 1, 1e9)])
 def test_ctrl_c_keeps_the_best_models_and_goes_on_to_the_caller(
     classes: int, n_jobs: int, tol: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = make(classes=classes)
+    model = LinearSVC(C=1000.0, tol=tol, max_iter=500, n_jobs=n_jobs, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        whole = clone(model).fit(X, y)
     pressed: list[int] = []
 
     def press_once(record: Any) -> None:
         if not pressed:
             pressed.append(record.visits)
             os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)  # lets the main thread, where signals are handled, hear of it
 
     fit = _base.fit
-    monkeypatch.setattr(_base, "fit", lambda *given, **named: fit(*given, **{**named, "watchers": [press_once]}))
+    changes = {"watchers": [press_once], "record_every": N}
+    monkeypatch.setattr(_base, "fit", lambda *given, **named: fit(*given, **{**named, **changes}))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    model = LinearSVC(C=1000.0, tol=tol, max_iter=10**9, n_jobs=n_jobs, random_state=0)
-    search = GridSearchCV(model, {"C": [1000.0]}, cv=2)
     try:
         with pytest.raises(KeyboardInterrupt, match="best model so far"):
             model.fit(X, y)
         pressed.clear()
         with pytest.raises(KeyboardInterrupt):
-            search.fit(X, y)
+            GridSearchCV(model, {"C": [1000.0]}, cv=2).fit(X, y)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert model.coef_.shape == (classes if classes > 2 else 1, D)
-    assert model.score(X, y) > 0.5
+    assert model.coef_.shape == whole.coef_.shape
+    assert 1 <= model.n_iter_ < whole.n_iter_
     assert all(np.isfinite(certificate.gap) for certificate in model.certificate_)
 
 

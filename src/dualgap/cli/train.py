@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..errors import InputError, nearest
-from .console import emit, json_option
+from .console import Spinner, emit, json_option
 from .data import data_argument
 from .training import Settings, run
 
@@ -59,7 +59,9 @@ def command(**given: Any) -> int:
     Exit codes: 0 converged, 2 bad input, 3 not to the gap asked for (model saved), 130 interrupted (model saved).
     """
     settings = Settings(**given)
-    trained = run(settings, _check(settings))
+    with Spinner(not settings.quiet) as spinner:
+        spinner.say("starting")
+        trained = run(settings, _check(settings), spinner)
     if settings.as_json:
         emit(trained.summary())
     elif not settings.quiet:

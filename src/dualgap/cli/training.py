@@ -133,14 +133,12 @@ def meaning(certificate: Any) -> str:
     return f"Proven: the objective is at most {certificate.gap:.3g} above the smallest possible."
 
 
-def run(settings: Settings, options: dict[str, Any]) -> Trained:
+def run(settings: Settings, options: dict[str, Any], spinner: Spinner) -> Trained:
     """Read, train and save."""
     from ..files.model import save_model
 
-    with ExitStack() as stack:
-        spinner = stack.enter_context(Spinner(not settings.quiet))
-        data, targets, classes = _read(settings, spinner)
-        outcome, last = _fit(settings, options, data, targets, spinner, stack)
+    data, targets, classes = _read(settings, spinner)
+    outcome, last = _fit(settings, options, data, targets, spinner)
     given = settings.C if settings.lam is not None else settings.C or 1.0
     model = model_of(
         outcome,
