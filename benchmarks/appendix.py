@@ -23,8 +23,9 @@ def machine(results: Results) -> str:
     """The same with the rules of the run."""
     options = results["options"]
     return (
-        f"{taken_on(results['machine'])} {options['repeats']} repeats in turns (fewer of runs above "
-        f"{options['repeat_seconds'] / 2:g} s), {options['time_limit']:g} s a run at most."
+        f"{taken_on(results['machine'])} {options['repeats']} repeats in turns, fewer once those of a setting have "
+        f"taken {options['repeat_seconds']:g} s; {options['time_limit']:g} s a run at most"
+        + (f", or {options['give_up']:g} times the fastest (a second at least)." if options["give_up"] else ".")
         + ("" if results["finished"] else "\n\n**The run is not finished: these are partial results.**")
     )
 

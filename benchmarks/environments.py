@@ -95,8 +95,8 @@ def _call(command: list[str]) -> str:
 def main() -> int:
     """Make all of them and say how it went."""
     for path in sorted(PEERS.glob("*.txt")):
-        found = ensure(path.stem)
-        print(f"{path.stem}: {'ready' if found.python else found.reason}")
+        found = plotting(create=True) if path.stem == PLOTS else ensure(path.stem)
+        print(f"{path.stem}: {'ready' if found.python else found.reason}", flush=True)
     return 0
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,9 +31,9 @@ class Problem:
     C: float
     targets: Sequence[float]
     repeats: int
-    limit: float
-    repeat_seconds: float  # no further repeats of a run that took longer than this in all
-    say: Callable[[str], None]
+    limit: float  # seconds for one run
+    give_up: float  # or so many times the fastest known run to the tightest target, but a second at least
+    repeat_seconds: float  # no further repeats once those of a setting have taken this long in all
 
 
 @dataclass
@@ -53,12 +54,19 @@ class Measurement:
         """The lowest objective known."""
         return float(min([self.reference["primal"], *(run["J"] for run in self.runs if run["status"] == "ok")]))
 
+    @property
+    def limit(self) -> float:
+        """Seconds for the next run: one that is many times slower than another's says enough."""
+        tightest = min(self.problem.targets)
+        fastest = min((run["seconds"] for run in self.runs if self._good(run, tightest)), default=math.inf)
+        return min(self.problem.limit, max(1.0, self.problem.give_up * fastest))
+
     def run(self, contestant: Contestant, arm: str, value: float) -> Run:
         """Train once; the objective is computed here, from the weights alone."""
-        problem = self.problem
-        run: Run = {"solver": contestant.name, "arm": arm, "value": value}
+        problem, limit = self.problem, self.limit
+        run: Run = {"solver": contestant.name, "arm": arm, "value": value, "limit": limit}
         try:
-            answer, w = self.pool.run(contestant, problem.info, problem.loss, problem.C, arm, value, problem.limit)
+            answer, w = self.pool.run(contestant, problem.info, problem.loss, problem.C, arm, value, limit)
         except WorkerError as error:
             unable = contestant.ours and error.kind == "InputError"
             known = error.kind if error.kind in ("timeout", "crashed") else "error"
@@ -118,7 +126,8 @@ class Measurement:
         key = self.choice(contestant, target)
         if key is None:
             mine = [run for run in self.runs if run["solver"] == contestant.name]
-            return {**cell, "status": why_not(mine), "note": mine[-1]["note"] if mine else ""}
+            limit = max((run["limit"] for run in mine), default=self.problem.limit)
+            return {**cell, "status": why_not(mine), "limit": limit, "note": mine[-1]["note"] if mine else ""}
         runs = [run for run in self._same(key) if self._good(run, target)]
         seconds = sorted(run["seconds"] for run in runs)
         best = min(runs, key=lambda run: run["seconds"])
@@ -135,9 +144,8 @@ class Measurement:
         problem = self.problem
         cells = [self.cell(item, target) for item in contestants for target in problem.targets]
         for name, reason in skipped.items():
-            cells += [
-                {"solver": name, "target": target, "status": "skipped", "note": reason} for target in problem.targets
-            ]
+            entry = {"solver": name, "status": "skipped", "limit": problem.limit, "note": reason}
+            cells += [{**entry, "target": target} for target in problem.targets]
         tightest: dict[str, list[dict[str, float]]] = {}
         for (name, _, _), trace in sorted(self.traces.items(), key=lambda item: -item[0][2]):
             tightest[name] = thinned(trace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class Options:
     repeats: int
     time_limit: float
     reference_limit: float
+    give_up: float
     repeat_seconds: float
     memory: bool
     main_only: bool  # no peer that needs an environment of its own
@@ -80,7 +82,8 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         repeats=given.repeats or (2 if given.quick else 5 if given.full else 3),
         time_limit=limit,
         reference_limit=given.reference_limit or (10.0 if given.quick else 900.0 if given.full else 60.0),
-        repeat_seconds=max(0.3 * limit, 1.0),
+        give_up=math.inf if given.full else 12.0,
+        repeat_seconds=20.0 if given.full else 2.0,
         memory=not given.quick,
         main_only=given.quick,
         data=data_folder(given.data),

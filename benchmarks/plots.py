@@ -141,6 +141,8 @@ def main() -> int:
     results = json.loads(Path(sys.argv[1]).read_text())
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.png"):
+        old.unlink()
     for problem in results["problems"]:
         if problem["optimum"] is not None:
             figure(problem, results, folder / f"{problem['set']}-{problem['loss']}-C{problem['C']:g}.png")

@@ -23,6 +23,7 @@ class Grid(NamedTuple):
 
 TOLERANCES = Grid(tuple(float(f"{10 ** (1 - k / 3):.2g}") for k in range(28)), 3)
 ITERATIONS = Grid(tuple(dict.fromkeys(round(2 ** (k / 2)) for k in range(27))), 4)
+TWO_OR_MORE = Grid(ITERATIONS.values[1:], 4)
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ PEERS = (
         "vowpal",
         {
             "hinge": {"sgd -l 0.5": ITERATIONS, "sgd -l 2": ITERATIONS},
-            "logistic": {"bfgs": ITERATIONS},
-            "squared": {"bfgs": ITERATIONS},
+            "logistic": {"bfgs": TWO_OR_MORE},
+            "squared": {"bfgs": TWO_OR_MORE},
         },
     ),
 )

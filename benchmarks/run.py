@@ -66,7 +66,7 @@ def _say(text: str) -> None:
 
 def _begin(options: Options) -> Results:
     """The results of an interrupted run of the same code with the same options, or empty ones."""
-    key = json.loads(json.dumps({**options.key(), "code": machine.code_fingerprint()}))
+    key = finite({**options.key(), "code": machine.code_fingerprint()})
     path = options.out / "results.json"
     if path.exists() and not options.fresh:
         known: Results = json.loads(path.read_text())
@@ -161,7 +161,16 @@ def _measure(
         _say(f"{name} {loss} C={C:g}: no optimum: {error}")
         empty: dict[str, Any] = {"reference": None, "optimum": None, "cells": [], "runs": [], "traces": {}}
         return {"set": name, "loss": loss, "C": C, **empty, "broken": [f"no optimum: {error.kind}: {error}"]}
-    problem = Problem(info, loss, C, options.targets, options.repeats, options.time_limit, options.repeat_seconds, _say)
+    problem = Problem(
+        info,
+        loss,
+        C,
+        options.targets,
+        options.repeats,
+        options.time_limit,
+        options.give_up,
+        options.repeat_seconds,
+    )
     measurement = Measurement(problem, pool, X, y, found)
     for item in taking_part:
         measurement.explore(item)

@@ -95,11 +95,11 @@ def _seconds(results: Results, loss: str, C: float, target: float) -> str:
         for name in mine:
             ratio = advantage(results, cells, name)
             lost = f" {LOST}" if ratio is not None and ratio < 1 else ""
-            line.append(_shown(results, cells.get(name), best) + lost)
+            line.append(_shown(cells.get(name), best) + lost)
         if mine:
             proven = cells.get(mine[0], {})
             line.append(short(proven["hindsight_seconds"]) if "hindsight_seconds" in proven else "")
-        rows.append([*line, *(_shown(results, cells.get(name), best) for name in others)])
+        rows.append([*line, *(_shown(cells.get(name), best) for name in others)])
     header = ["set", *mine, *(["hindsight"] if mine else []), *others]
     return f"### {loss}, C = {C:g}, to {target:g}\n\n" + markdown(header, rows)
 
@@ -117,7 +117,7 @@ def _own(results: Results, loss: str) -> str:
             columns = [{name: cells_at(problem, target).get(name) for name in names} for problem in here]
             best = [min(map(_time, column.values())) for column in columns]
             rows = [
-                [name, *(_shown(results, column[name], fastest) for column, fastest in zip(columns, best, strict=True))]
+                [name, *(_shown(column[name], fastest) for column, fastest in zip(columns, best, strict=True))]
                 for name in names
             ]
             parts.append(markdown([f"C = {C:g}, to {target:g}", *(problem["set"] for problem in here)], rows))
@@ -128,10 +128,10 @@ def _time(cell: Cell | None) -> float:
     return cell["seconds"] if cell is not None and cell["status"] == "ok" else math.inf
 
 
-def _shown(results: Results, cell: Cell | None, best: float) -> str:
+def _shown(cell: Cell | None, best: float) -> str:
     if cell is None:
         return ""
     if cell["status"] != "ok":
-        return _BLANK.get(cell["status"], f"> {results['options']['time_limit']:g}")
+        return _BLANK.get(cell["status"], f"> {short(cell['limit'])}")
     ratio = cell["seconds"] / best
     return f"**{short(cell['seconds'])}**" if ratio <= 1 else f"{short(cell['seconds'])} ({ratio:.1f}x)"

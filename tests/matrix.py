@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import dualgap
 from dualgap.losses import LOSSES
 from dualgap.problem import Point
+from dualgap.solvers import SOLVERS, can_train
 
 
 class Promise(NamedTuple):
@@ -40,6 +41,8 @@ DCD_EPOCHS = {
 
 PROMISES = {
     "dcd": Promise(gap=1e-6, epochs=DCD_EPOCHS, keeps_w=True, options={}),
+    "svmperf": Promise(gap=1e-4, epochs={"hinge": 40}, keeps_w=False, options={}),
+    "ocas": Promise(gap=1e-5, epochs={"hinge": 34}, keeps_w=False, options={}),
 }
 
 FACTORS: dict[str, Sequence[Any]] = {
@@ -64,7 +67,9 @@ class Case(NamedTuple):
 
 
 def full_product() -> Iterator[Case]:
-    return (Case(*values) for values in itertools.product(*FACTORS.values()))
+    """Every combination that makes sense: solvers with the losses they are made for."""
+    cases = (Case(*values) for values in itertools.product(*FACTORS.values()))
+    return (case for case in cases if can_train(SOLVERS[case.solver], case.loss))
 
 
 def all_pairs() -> list[Case]:

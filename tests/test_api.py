@@ -28,7 +28,7 @@ REFUSED = [
     ({"y": [[1], [2], [3], [1]]}, "one number a row"),
     ({"loss": "squared", "y": ["a", "b", "c", "d"]}, "must be numbers"),
     ({"sample_weight": [1, -1, 1, 1]}, r"sample_weight\[1\] is -1"),
-    ({"sample_weight": [0, 0, 0, 0]}, "all sample weights are 0"),
+    ({"sample_weight": [0, 0, 0, 0]}, "all sample weights are zero"),
     ({"sample_weight": [1, np.inf, 1, 1]}, r"sample_weight\[1\] is inf"),
     ({"sample_weight": [1, 1]}, "sample_weight has 2 entries"),
     ({"C": 0}, "C=0 must be a positive finite number"),

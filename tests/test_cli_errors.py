@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from cli_tools import Forks, forks_fixture, write_rows  # noqa: F401
+from dualgap.losses import LOSSES
+from dualgap.solvers import SOLVERS
 
 CASES: list[tuple[str | None, str, str]] = [
     # content of DATA (None: good rows), further arguments of train, what the error says
@@ -54,7 +56,7 @@ CASES: list[tuple[str | None, str, str]] = [
     (None, "--solver dcd --option shrinking=perhaps", "must be of type bool: true or false"),
     (None, "--bias free-beer", "unknown bias 'free-beer'"),
     (None, "--bias augmented --rho 0", "rho=0.0 must be a positive finite number"),
-    (None, "--rho 2", "--rho 2 has no meaning without a bias"),
+    (None, "--rho 2", "--rho 2 is for --bias augmented only"),
 ]
 
 
@@ -68,6 +70,13 @@ def test_train_refuses(tmp_path: Path, forks: Forks, content: str | None, argume
     done = forks("train", data, "-o", tmp_path / "m", "--trace", tmp_path / "t.jsonl", *arguments.split())
     assert complaint in done.error
     assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
+
+
+def test_a_solver_that_cannot_handle_the_loss(tmp_path: Path, forks: Forks) -> None:
+    picky = next(name for name, cls in SOLVERS.items() if "squared" not in getattr(cls, "losses", LOSSES))
+    done = forks("train", "nowhere.svm", "-o", tmp_path / "m", "--solver", picky, "--loss", "squared")
+    assert f"solver '{picky}' is for hinge" in done.error
+    assert "not for squared; these are: dcd" in done.error
 
 
 @pytest.mark.parametrize("option", ["-o", "--trace"])

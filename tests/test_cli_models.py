@@ -21,14 +21,21 @@ from dualgap.losses import LOSSES
 from dualgap.problem import Point, Problem
 from dualgap.sources import in_memory
 
+EXACT = ("--bias", "exact", "--gap", "1e-5", "--option", "shrinking=no")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
-    """Rows, other rows, a model with duals (m), one without (bare) and one for regression (r)."""
+    """Rows, other rows, a model with duals (m), one without (bare), one for regression (r), one with an exact bias (e)."""
     place = tmp_path_factory.mktemp("models")
     rows = write_rows(place / "rows.svm")
     write_rows(place / "test.svm", seed=1)
-    for name, more in (("m", ()), ("bare", ("--no-duals",)), ("r", ("--loss", "squared", "--bias", "augmented"))):
+    for name, more in (
+        ("m", ()),
+        ("bare", ("--no-duals",)),
+        ("r", ("--loss", "squared", "--bias", "augmented")),
+        ("e", EXACT),
+    ):
         assert forks("train", rows, "-o", place / name, "--quiet", *more).code == 0
     return place
 
@@ -142,9 +149,11 @@ def test_a_true_certificate(folder: Path, forks: Forks) -> None:
     assert found["duals"] == "stored"
     assert found["stored"]["primal"] == pytest.approx(found["recomputed"]["primal"], rel=1e-12)
     assert found["stored"]["dual"] == pytest.approx(found["recomputed"]["dual"], rel=1e-12)
-    told = forks("certify", folder / "r", folder / "rows.svm")
-    assert told.code == 0
-    assert "\ntrue: " in told.out
+    for name in ("r", "e"):
+        told = forks("certify", folder / name, folder / "rows.svm")
+        assert told.code == 0
+        assert "\ntrue: " in told.out
+    assert load_model(folder / "e").intercept[0] != 0.0
 
 
 def test_other_rows_make_no_true_certificate(folder: Path, forks: Forks, tmp_path: Path) -> None:

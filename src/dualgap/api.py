@@ -111,7 +111,7 @@ def fit(
     lam, form = strength(C, lam, source.total_weight)
     problem = Problem(source, chosen, lam, make_bias(bias, rho))
     name = choose(chosen, source) if solver == "auto" else solver
-    trainer = make_solver(name, options, seed=seed)
+    trainer = make_solver(name, options, seed=seed, loss=chosen)
     if problem.bias.kind == "exact":
         trainer = free_bias(trainer)
 
@@ -157,7 +157,7 @@ def two_labels(y: Any) -> tuple[Any, Any]:
         return labels, None
     classes = np.unique(labels)
     if classes.size == 1:
-        raise InputError(f"y holds one class only ({classes[0]!r}); a classifier needs rows of two")
+        raise InputError(f"y holds one class only ({classes[0]}); a classifier needs rows of two")
     if classes.size > 2:
         raise InputError(
             f"y holds {classes.size} classes ({', '.join(map(str, classes[:4]))}{', ...' * (classes.size > 4)}) where "

@@ -116,8 +116,15 @@ class InMemory:
 
 
 def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> InMemory:
-    """Check what the caller gave and wrap it, without a copy where it fits as it is."""
-    rows, d = as_rows(X)
+    """Check what the caller gave and wrap it, without a copy where it fits as it is.
+
+    X may be an InMemory itself: its rows are then used again, with other targets (one class against the rest).
+    """
+    if isinstance(X, InMemory):
+        rows, d, norms = X.rows, X.d, X.norms
+    else:
+        rows, d = as_rows(X)
+        norms = canonical(squares(rows), np.float64)
     n = row_count(rows)
     if n == 0:
         raise InputError(f"X has no rows (shape {(n, d)}); there is nothing to train on")
@@ -130,12 +137,12 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) ->
             bad = int(np.argmax(weight < 0))
             raise InputError(f"sample_weight[{bad}] is {weight[bad]:g}; weights must be >= 0 (0 leaves the row out)")
         if not weight.any():
-            raise InputError("all sample weights are 0; at least one row must have a positive weight")
+            raise InputError("all sample weights are zero; at least one row must have a positive weight")
     return InMemory(
         rows,
         canonical(target, np.float64),
         canonical(weight, np.float64),
-        canonical(squares(rows), np.float64),
+        norms,
         d,
         threads,
     )

@@ -41,7 +41,9 @@ def print_table(columns: list[str], rows: list[list[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    found = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for k, column in enumerate(columns):
+        found.add_column(column, no_wrap=k == 0)  # names are for typing: never cut
     for row in rows:
         found.add_row(*map(Text, row))
     Console(width=None if sys.stdout.isatty() else 200).print(found)

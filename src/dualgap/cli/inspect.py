@@ -9,6 +9,7 @@ import click
 
 from .console import counted, emit, json_option, size_of
 from .data import model_argument, shown
+from .modelling import bias_words
 
 if TYPE_CHECKING:
     from ..files.model import Model
@@ -47,7 +48,7 @@ def _lines(model: Model) -> list[tuple[str, str]]:
     lines = [
         ("task", model.task if labels is None else f"{model.task} of {labels}"),
         ("loss", " ".join([model.loss, *(f"{key}={value:g}" for key, value in model.loss_parameters.items())])),
-        ("bias", model.bias if model.bias == "none" else f"{model.bias}, rho = {model.rho:g}"),
+        ("bias", bias_words(model)),
         ("C", f"{model.C:g}"),
         ("trained on", f"{counted(model.n_samples, 'row')}, {counted(model.n_features, 'feature')}"),
         ("solver", f"{model.solver}, seed {model.seed}, {counted(model.threads, 'thread')}"),

@@ -20,13 +20,11 @@ def command(as_json: bool) -> None:
     if as_json:
         emit({"losses": found})
         return
-    rows = [
-        [
-            item["name"],
-            item["task"],
-            " ".join(f"{k}={v:g}" for k, v in item["parameters"].items()) or "-",
-            item["meaning"],
+    for task in dict.fromkeys(item["task"] for item in found):
+        click.secho(f"for {task}", bold=True)
+        rows = [
+            [item["name"], " ".join(f"{key}={value:g}" for key, value in item["parameters"].items()), item["meaning"]]
+            for item in found
+            if item["task"] == task
         ]
-        for item in found
-    ]
-    print_table(["loss", "task", "parameters", "meaning (s: score, y: target)"], rows)
+        print_table(["loss", "parameters", "meaning (s: score, y: target)"], rows)

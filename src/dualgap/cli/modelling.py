@@ -28,12 +28,14 @@ def model_of(
     from ..files.fingerprint import fingerprint
     from ..files.model import Model, Proof
     from ..losses import parameters_of
+    from ..solvers.free_bias import FreeBias
 
     problem = outcome.problem
     dual = None
     if duals:
         dual = sp.csr_array(np.zeros((1, problem.source.n)) if outcome.dual is None else outcome.dual.reshape(1, -1))
-    options = {item.name: getattr(outcome.solver, item.name) for item in fields(outcome.solver)}  # type: ignore[arg-type]
+    solver: Any = outcome.solver.inner if isinstance(outcome.solver, FreeBias) else outcome.solver
+    options = {item.name: getattr(solver, item.name) for item in fields(solver)}
     seed = options.pop("seed", 0)
     return Model(
         coef=outcome.coef.reshape(1, -1),
@@ -59,7 +61,7 @@ def model_of(
                 seconds=last.seconds,
             ),
         ),
-        solver=outcome.solver.name,
+        solver=solver.name,
         options=options,
         seed=seed,
         threads=threads,
@@ -67,6 +69,12 @@ def model_of(
         dual=dual,
         zero_based=zero_based,
     )
+
+
+def bias_words(model: Model) -> str:
+    """The kind of bias for people."""
+    words = {"none": "no bias", "augmented": f"augmented bias (rho = {model.rho:g})"}
+    return words.get(model.bias, f"{model.bias} bias")
 
 
 def loss_spec(name: str, parameters: dict[str, float], defaults: dict[str, float] | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict
 
 import click
@@ -13,21 +14,24 @@ from .console import emit, json_option, print_table
 @json_option
 def command(as_json: bool) -> None:
     """List the solvers with their options. Set one with --option KEY=VALUE."""
-    from ..solvers import SOLVERS, options_of
+    from ..losses import LOSSES
+    from ..solvers import SOLVERS, can_train, options_of
 
     if as_json:
-        emit(
+        found = [
             {
-                "solvers": [
-                    {"name": name, "meaning": cls.meaning, "options": [asdict(option) for option in options_of(cls)]}
-                    for name, cls in SOLVERS.items()
-                ]
+                "name": name,
+                "meaning": cls.meaning,
+                "losses": [loss for loss in LOSSES if can_train(cls, loss)],
+                "options": [asdict(option) for option in options_of(cls)],
             }
-        )
+            for name, cls in SOLVERS.items()
+        ]
+        emit({"solvers": found})
         return
     for name, cls in SOLVERS.items():
-        click.secho(name, bold=True, nl=False)
-        click.echo(f": {cls.meaning}")
+        click.secho(name, bold=True)
+        click.echo(click.wrap_text(cls.meaning, shutil.get_terminal_size().columns - 1))
         rows = [[option.name, option.type, str(option.default), option.help] for option in options_of(cls)]
         if rows:
             print_table(["option", "type", "default", "meaning"], rows)

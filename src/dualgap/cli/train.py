@@ -29,8 +29,8 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 @click.option("--max-epochs", type=float, default=1000, show_default=True, help="Passes over the rows, at most.")
 @click.option("--max-steps", type=int, help="Visits of single rows, at most.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop then and keep the best model so far.")
-@click.option("--bias", default="none", show_default=True, metavar="none|augmented",
-              help="augmented: a constant feature, regularised like the others.")  # fmt: skip
+@click.option("--bias", default="none", show_default=True, metavar="none|augmented|exact",
+              help="augmented: a constant feature, regularised like the others; exact: not regularised.")  # fmt: skip
 @click.option("--rho", type=float, help="The value of that constant feature.  [default: 1]")
 @click.option("--positive", metavar="LABEL", help="Train this class against all others.")
 @click.option(
@@ -89,8 +89,8 @@ def _check(settings: Settings) -> dict[str, Any]:
     loss = make_loss(settings.loss)
     strength(settings.C, settings.lam, 1.0)
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
-    if settings.bias == "none" and settings.rho is not None:
-        raise InputError(f"--rho {settings.rho:g} has no meaning without a bias; add --bias augmented or leave it out")
+    if settings.bias != "augmented" and settings.rho is not None:
+        raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")
     if settings.positive is not None and loss.task != "classification":
         raise InputError(f"--positive is for classes, and the {loss.name} loss is for regression; leave it out")
     options: dict[str, Any] = {}
@@ -100,7 +100,7 @@ def _check(settings: Settings) -> dict[str, Any]:
             raise InputError(f"--option {text!r} has no value; write it as --option {key}=VALUE")
         options[key] = value
     if settings.solver != "auto":
-        make_solver(settings.solver, options, seed=settings.seed)
+        make_solver(settings.solver, options, seed=settings.seed, loss=loss)
     known = {option.name for solver in SOLVERS.values() for option in options_of(solver)}
     for key in options:
         if key not in known:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +10,7 @@ import click
 
 from .console import Spinner, counted, headline, size_of, table
 from .data import shown, training_targets
-from .modelling import loss_spec, model_of
+from .modelling import bias_words, loss_spec, model_of
 
 if TYPE_CHECKING:
     from ..arrays import Floats
@@ -103,8 +102,7 @@ class Trained:
             click.echo(f"  {remark}")
         if model.classes is not None:
             click.echo(f"  positive class: {shown(model.classes[1])}, negative: {shown(model.classes[0])}")
-        bias = "no bias" if model.bias == "none" else f"{model.bias} bias (rho = {model.rho:g})"
-        click.echo(f"{self.loss} loss, C = {model.C:g}, {bias}, solver {model.solver}")
+        click.echo(f"{self.loss} loss, C = {model.C:g}, {bias_words(model)}, solver {model.solver}")
         click.echo()
         headline(self.outcome.reason.message, bool(self.outcome.converged))
         table(
@@ -194,10 +192,9 @@ class _Trace:
 
 
 def _fit(
-    settings: Settings, options: dict[str, Any], data: SvmlightData, targets: Floats, spinner: Spinner, stack: ExitStack
+    settings: Settings, options: dict[str, Any], data: SvmlightData, targets: Floats, spinner: Spinner
 ) -> tuple[Outcome, Record]:
     from ..api import fit
-    from ..stopping import Reason
     from ..watchers import Progress
 
     spinner.say("preparing (the first run with a loss compiles for some seconds)")
@@ -207,8 +204,6 @@ def _fit(
         watchers.append(Progress(settings.gap))
     if settings.trace is not None:
         watchers.append(_Trace(settings.trace))
-    for watcher in watchers[2:]:  # a second Ctrl-C, say, must leave neither a spinner nor an open file
-        stack.callback(watcher.close, Reason("ended", "ended"))
     outcome = fit(
         data.X,
         targets,

@@ -17,7 +17,9 @@ COMMON = ("hinge", "squared-hinge", "logistic", "squared")
 
 
 @click.command(short_help="Compile the common kernels into the cache.")
-@click.option("--loss", "losses", metavar="NAME", multiple=True, help="Only this loss, for all layouts; may be repeated.")
+@click.option(
+    "--loss", "losses", metavar="NAME", multiple=True, help="Only this loss, for all layouts; may be repeated."
+)
 @json_option
 def command(losses: tuple[str, ...], as_json: bool) -> None:
     """Compile the common kernels into the cache, so that the first training does not have to.

@@ -19,7 +19,7 @@ from ..arrays import Floats
 from ..bias import Augmented, Bias, NoBias
 from ..losses import Loss
 from ..problem import Certificate, Point
-from ..solve import Outcome, Record, _CtrlC
+from ..solve import CtrlC, Outcome, Record
 from ..stopping import Reason
 from ..watchers import Progress
 from . import _convergence
@@ -98,7 +98,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         bias, options = self._bias(), options_for(self.solver_options)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         warm = self._warm_points(count, *X.shape)
-        ctrl_c = _CtrlC()
+        ctrl_c = CtrlC()
 
         def interrupted(record: Record) -> Reason | None:
             return Reason("interrupted", "interrupted; this is the best model so far") if ctrl_c.pressed else None

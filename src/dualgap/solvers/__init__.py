@@ -7,14 +7,18 @@ what a user passes.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from typing import Any, get_type_hints
 
 from ..errors import InputError, nearest
+from ..losses import Loss
 from ..solve import Solver
 from .dcd import DCD
 from .free_bias import FreeBias, can_wrap
+from .ocas import OCAS
+from .svmperf import SVMperf
 
-SOLVERS: dict[str, type[Any]] = {solver.name: solver for solver in (DCD,)}
+SOLVERS: dict[str, type[Any]] = {solver.name: solver for solver in (DCD, SVMperf, OCAS)}
 
 
 @dataclass(frozen=True)
@@ -44,11 +48,22 @@ def choose(loss: Any, source: Any) -> str:
     return "dcd"
 
 
-def make_solver(name: str, options: dict[str, Any], *, seed: int) -> Solver:
-    """A solver by name; every option must be one that it has."""
+def can_train(solver: type[Any], loss: str) -> bool:
+    """Whether a solver is made for a loss; those that name no losses take all."""
+    return loss in getattr(solver, "losses", (loss,))
+
+
+def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss) -> Solver:
+    """A solver by name; it must be made for the loss, and every option must be one that it has."""
     if name not in SOLVERS:
         raise InputError(f"unknown solver {name!r}; {nearest(name, [*SOLVERS, 'auto'])}")
     cls = SOLVERS[name]
+    if not can_train(cls, loss.name):
+        able = ", ".join(other for other in SOLVERS if can_train(SOLVERS[other], loss.name))
+        raise InputError(f"solver {name!r} is for {', '.join(cls.losses)} and not for {loss.name}; these are: {able}")
+    package = getattr(cls, "package", None)
+    if package is not None and find_spec(package) is None:
+        raise InputError(f"solver {name!r} needs the package {package!r}: pip install 'dualgap[qp]'")
     known = {option.name: option for option in options_of(cls)}
     values: dict[str, Any] = {}
     for key, value in options.items():
