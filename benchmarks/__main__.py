@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 
 from .options import parse
-from .run import report, run
+from .run import references, report, run
 
 
 def main() -> int:
     """Exit code 1 if something that was promised did not hold."""
     options = parse()
+    if options.references_only:
+        references(options)
+        return 0
     results = run(options)
     for path in report(options, results):
         print(path)

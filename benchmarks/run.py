@@ -46,6 +46,26 @@ def run(options: Options) -> Results:
     return results
 
 
+def references(options: Options) -> Results:
+    """Only J_opt of every problem, which is cached: a preparation that need not be done when the machine is quiet."""
+    results: Results = {"sets": {}, "missing_sets": {}}
+    judge = roster.ours([max(options.threads)])[0]
+    with Pool(ensure_all([MAIN]), options.cache) as pool:
+        for name, loss, C in options.problems():
+            if name not in results["sets"] and not _fetch(name, options, results):
+                continue
+            info = sets.cached(sets.SETS[name], options.data, options.cache)
+            try:
+                found = reference(pool, judge, info, *sets.load(info.path), loss, C, options.reference_limit)
+            except WorkerError as error:
+                _say(f"{name} {loss} C={C:g}: no optimum: {error}")
+            else:
+                _say(
+                    f"{name} {loss} C={C:g}: {found['primal']:.10g} to {found['relative_gap']:.1e}, {found['seconds']:.1f} s"
+                )
+    return results
+
+
 def report(options: Options, results: Results) -> list[Path]:
     """Tables and plots of a run; the files written."""
     written = [options.out / "results.json", options.out / "RESULTS.md"]

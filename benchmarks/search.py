@@ -11,7 +11,8 @@ def search(grid: Grid, attempt: Callable[[float], float | None], targets: Sequen
     """Try values until the loosest sufficient one is known for every target that the grid reaches.
 
     ``attempt`` trains at a value and says how far above the optimum it ended, or None if it ended in nothing (no time
-    left, say): nothing tighter is then tried. A coarse sweep comes first, then bisection between neighbours of it.
+    left, say): nothing tighter is then tried. A coarse sweep comes first, then bisection between neighbours of it. The
+    sweep ends, too, where three values in a row end at the same point: a limit of the library's own is in the way.
     """
     seen: dict[int, float | None] = {}
 
@@ -23,6 +24,8 @@ def search(grid: Grid, attempt: Callable[[float], float | None], targets: Sequen
 
     for index in range(0, len(grid.values), grid.stride):
         if reached(index, min(targets)) or seen[index] is None:
+            break
+        if len(seen) >= 3 and len(set(list(seen.values())[-3:])) == 1:
             break
     for target in sorted(targets, reverse=True):
         hits = [index for index in seen if reached(index, target)]

@@ -10,7 +10,7 @@ from . import appendix
 from .cells import Cell, Results, advantage, autos, cells_at, losses, markdown, short, targets, unsure
 
 LOST = "✗"
-_BLANK = {"missed": "missed", "crashed": "crashed", "error": "failed", "unsupported": "–"}
+_BLANK = {"missed": "missed", "skipped": "not tried", "crashed": "crashed", "error": "failed", "unsupported": "–"}
 
 HOW_TO_READ = """\
 Seconds of wall-clock time from arrays in memory to the model, the fastest of the repeats; conversions into a
@@ -21,8 +21,9 @@ the proof counts. *Hindsight* is the moment at which the model of `auto` was goo
 means two threads; all others have one. Compiled kernels are in the cache (cold starts are listed apart).
 
 **Bold**: the fastest of the row. In brackets: how many times the fastest of the row it took. ✗: `auto` is slower than
-a peer with no more threads. `> t`: no setting reached the target within t seconds a run. `missed`: all settings that
-there are ended too far from the optimum. †: the optimum itself is not known well enough to be sure of this row.
+a peer with no more threads. `> t`: no setting reached the target within t seconds a run. `not tried`: nor did any at a
+smaller C, which is easier. `missed`: all settings that there are ended too far from the optimum. †: the optimum itself
+is not known well enough to be sure of this row.
 """
 
 

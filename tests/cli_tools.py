@@ -1,7 +1,7 @@
 """The command line as other processes see it: exit codes, and both streams apart.
 
-Importing Numba takes longer than most commands. So one process per test worker imports it and forks for every command:
-each still is a process of its own, with its own streams and exit code. As a script, this file is that process.
+Importing Numba and loading kernels takes longer than most commands. So one process does that and forks for every
+command: each still is a process of its own, with its own streams and exit code. As a script, this file is that one.
 """
 
 from __future__ import annotations
@@ -105,11 +105,13 @@ def write_rows(
 
 
 def _serve() -> None:
-    import dualgap.api
+    import scipy.sparse as sp
+
     import dualgap.files
-    import dualgap.watchers  # noqa: F401
+    import dualgap.watchers
     from dualgap.cli import main
 
+    dualgap.fit(sp.csr_array(np.eye(2)), [-1, 1])  # loads the kernels that nearly every command needs
     for request in sys.stdin:
         arguments, out, err = json.loads(request)
         child = os.fork()

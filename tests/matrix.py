@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import dualgap
 from dualgap.losses import LOSSES
 from dualgap.problem import Point
-from dualgap.solvers import SOLVERS, can_train
+from dualgap.solvers import SOLVERS, can_have, can_train
 
 
 class Promise(NamedTuple):
@@ -42,6 +42,8 @@ DCD_EPOCHS = {
 PROMISES = {
     "dcd": Promise(gap=1e-6, epochs=DCD_EPOCHS, keeps_w=True, options={}),
     "svmperf": Promise(gap=1e-4, epochs={"hinge": 40}, keeps_w=False, options={}),
+    "decomposition": Promise(gap=1e-6, epochs={"hinge": 1000}, keeps_w=False, options={}),
+    "smo": Promise(gap=1e-6, epochs={"hinge": 1000}, keeps_w=False, options={}),
     "ocas": Promise(gap=1e-5, epochs={"hinge": 34}, keeps_w=False, options={}),
 }
 
@@ -67,9 +69,9 @@ class Case(NamedTuple):
 
 
 def full_product() -> Iterator[Case]:
-    """Every combination that makes sense: solvers with the losses they are made for."""
+    """Every combination that makes sense: solvers with the losses and kinds of bias they are made for."""
     cases = (Case(*values) for values in itertools.product(*FACTORS.values()))
-    return (case for case in cases if can_train(SOLVERS[case.solver], case.loss))
+    return (c for c in cases if can_train(SOLVERS[c.solver], c.loss) and can_have(SOLVERS[c.solver], c.bias))
 
 
 def all_pairs() -> list[Case]:

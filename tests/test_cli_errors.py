@@ -93,7 +93,7 @@ def test_nothing_overwrites_the_data(tmp_path: Path, forks: Forks) -> None:
     before = data.read_text()
     assert "would overwrite DATA" in forks("train", data, "-o", data).error
     assert "would overwrite DATA" in forks("train", data, "-o", tmp_path / "m", "--trace", data).error
-    assert "would overwrite --output" in forks("train", data, "-o", tmp_path / "m", "--trace", tmp_path / "m").error
+    assert "would overwrite MODEL" in forks("train", data, "-o", tmp_path / "m", "--trace", tmp_path / "m").error
     assert data.read_text() == before
     assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
 
@@ -161,6 +161,8 @@ def test_predict_writes_nothing_where_it_cannot(tmp_path: Path, forks: Forks, mo
     data = model.parent / "rows.svm"
     assert "does not exist; make it first" in forks("predict", model, data, "-o", tmp_path / "no" / "p").error
     assert "is a folder" in forks("predict", model, data, "-o", tmp_path).error
+    assert "would overwrite DATA" in forks("predict", model, data, "-o", data).error
+    assert "would overwrite MODEL" in forks("predict", model, data, "-o", model).error
     assert list(tmp_path.iterdir()) == []
 
 

@@ -21,21 +21,17 @@ from dualgap.losses import LOSSES
 from dualgap.problem import Point, Problem
 from dualgap.sources import in_memory
 
+REGRESSION = ("--loss", "squared", "--bias", "augmented")
 EXACT = ("--bias", "exact", "--gap", "1e-5", "--option", "shrinking=no")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
-    """Rows, other rows, a model with duals (m), one without (bare), one for regression (r), one with an exact bias (e)."""
+    """Rows, other rows, and models: with duals (m), without (bare), for regression (r), with an exact bias (e)."""
     place = tmp_path_factory.mktemp("models")
     rows = write_rows(place / "rows.svm")
     write_rows(place / "test.svm", seed=1)
-    for name, more in (
-        ("m", ()),
-        ("bare", ("--no-duals",)),
-        ("r", ("--loss", "squared", "--bias", "augmented")),
-        ("e", EXACT),
-    ):
+    for name, more in (("m", ()), ("bare", ("--no-duals",)), ("r", REGRESSION), ("e", EXACT)):
         assert forks("train", rows, "-o", place / name, "--quiet", *more).code == 0
     return place
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -95,6 +96,37 @@ def test_not_converged_is_exit_code_3_with_a_model(tmp_path: Path, forks: Forks,
     assert told.code == 3
     assert "raise max_epochs or loosen the gap" in told.out
     assert load_model(tmp_path / "m").proofs[0].steps == 400
+
+
+def test_a_time_limit_ends_a_run(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    done = forks("train", rows, "-o", tmp_path / "m", "--gap", "0", "--time-limit", "1e-9", "--json")
+    assert (done.code, done.json["stop_reason"]) == (3, "time_limit")
+
+
+def test_threads_make_no_difference_to_the_model(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    for name, threads in (("a", 1), ("b", 2)):
+        assert forks("train", rows, "-o", tmp_path / name, "--threads", threads, "--json").json["threads"] == threads
+    assert load_model(tmp_path / "a").coef.tobytes() == load_model(tmp_path / "b").coef.tobytes()
+
+
+def test_progress_is_for_terminals_and_on_stderr(tmp_path: Path, rows: Path) -> None:
+    arguments = ["train", rows, "-o", tmp_path / "m", "--json", "--gap", "0", "--C", "100", "--max-epochs", "20000"]
+    terminal, end = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dualgap.cli", *map(str, arguments)], stdout=subprocess.PIPE, stderr=end, text=True
+    )
+    os.close(end)
+    shown = b""
+    with contextlib.suppress(OSError):  # how a terminal says that nobody is left at the other end
+        while piece := os.read(terminal, 1000):
+            shown += piece
+    out, _ = process.communicate(timeout=60)
+    os.close(terminal)
+    assert process.returncode == 3
+    assert json.loads(out)["stop_reason"] in ("max_epochs", "stalled", "rounding")
+    assert b"starting" in shown
+    assert b"epoch" in shown
+    assert b"relative gap" in shown
 
 
 def test_quiet_is_quiet(tmp_path: Path, forks: Forks, rows: Path) -> None:

@@ -54,6 +54,8 @@ BIASES: list[Bias] = [NoBias(), Augmented(0.7), Centred(-1.3, 0.2)]
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 every_bias = pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias.kind)
+# without compilation NumPy warns of the infinities that some tests are about
+plain_python_warns = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def feasible(loss: Any, y: Any, share: Any) -> np.ndarray:
@@ -114,7 +116,7 @@ def test_judgements_are_exact(loss: Any, bias: Bias, form: Any) -> None:
 
 
 @every_loss
-@pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias.kind)
+@every_bias
 def test_no_beta_is_the_zero_beta_and_the_zero_point_needs_no_pass(loss: Any, bias: Bias) -> None:
     X, problem, point = random_case(loss, bias, FORMS["csr64"])
     none, zero = (problem.judge(point._replace(beta=beta)) for beta in (None, np.zeros(problem.source.n)))
@@ -385,6 +387,7 @@ def test_large_sources_are_split_and_threads_change_nothing() -> None:
     assert one.w.tobytes() == two.w.tobytes()
 
 
+@plain_python_warns
 @every_loss
 def test_a_beta_outside_its_box_proves_nothing(loss: Any) -> None:
     for form in ("csr64", "dense64"):
@@ -408,6 +411,7 @@ def test_a_beta_outside_its_box_proves_nothing(loss: Any) -> None:
         assert problem.judge(point._replace(beta=beta)).dual == problem.judge(point).dual
 
 
+@plain_python_warns
 @every_loss
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_model_that_is_not_finite_has_an_infinite_objective(loss: Any, bad: float) -> None:
@@ -420,6 +424,7 @@ def test_a_model_that_is_not_finite_has_an_infinite_objective(loss: Any, bad: fl
         assert certificate.dual == problem.judge(point).dual
 
 
+@plain_python_warns
 def test_overflow_is_infinite_and_not_nan() -> None:
     far = Problem(in_memory([[1e60]], [1.0]), Squared(), 1.0)
     assert far.certify(Point(np.array([1e100]), 0.0, None)).primal == np.inf
@@ -453,6 +458,7 @@ def test_points_of_another_shape_are_refused() -> None:
             problem.judge(Point(w, 0.0, beta))
 
 
+@plain_python_warns
 def test_problems_that_cannot_be() -> None:
     source = in_memory(np.ones((3, 2)), [1.0, -1.0, 0.5])
     with pytest.raises(InputError, match=r"y\[2\] is 0.5; the hinge loss needs labels -1 and \+1"):

@@ -11,10 +11,10 @@ import numpy as np
 
 from .bias import Bias, make_bias
 from .errors import InputError
-from .losses import Loss, make_loss
+from .losses import Loss, hard_margin, make_loss
 from .problem import Form, Point, Problem
 from .solve import Measures, Outcome, Record, Run, solve
-from .solvers import choose, free_bias, make_solver
+from .solvers import choose, make_solver
 from .sources import InMemory, in_memory
 from .stopping import Callback, GapBelow, Rule, Seconds, Stalled, epochs, steps
 
@@ -60,7 +60,7 @@ def fit(
     loss : str or loss
         ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them.
     C, lam : float
-        Give one of the two; ``C=1`` if neither.
+        Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="exact"``).
     solver : str
         ``"auto"`` or one that ``dualgap solvers`` lists.
     gap : float
@@ -108,12 +108,14 @@ def fit(
     if chosen.task == "classification":
         y, classes = two_labels(y)
     source = in_memory(X, y, sample_weight, threads=threads)
+    if math.inf == C and lam is None:
+        if chosen.name != "hinge":
+            raise InputError(f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}")
+        chosen, C = hard_margin(chosen), 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
     problem = Problem(source, chosen, lam, make_bias(bias, rho))
-    name = choose(chosen, source) if solver == "auto" else solver
-    trainer = make_solver(name, options, seed=seed, loss=chosen)
-    if problem.bias.kind == "exact":
-        trainer = free_bias(trainer)
+    name = choose(chosen) if solver == "auto" else solver
+    trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
 
     rule: Rule = GapBelow(gap)
     if callback is not None:

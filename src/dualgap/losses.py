@@ -45,10 +45,12 @@ _INF = math.inf
 class Loss(Protocol):
     """What the rest of the project may ask of a loss."""
 
-    name: str
-    task: str
-    meaning: str
-
+    @property
+    def name(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def meaning(self) -> str: ...
     @property
     def lipschitz(self) -> float: ...
     @property
@@ -484,6 +486,42 @@ class SquaredEpsilonInsensitive(NamedTuple):
         left = gradient + (self.epsilon if beta > 0.0 else -self.epsilon)
         right = gradient + (self.epsilon if beta >= 0.0 else -self.epsilon)
         return left, right
+
+
+@kernel_type
+class HardMargin(NamedTuple):
+    """0 where ``y s >= margin``, else infinite: what the hinge becomes at C = infinity. Asked for by C, not by name."""
+
+    margin: float = 1.0
+
+    name = "hard-margin"
+    task = "classification"
+    meaning = "no row may fall short of the margin (the hinge at C = infinity)"
+    lipschitz = _INF
+    smoothness = _INF
+    zhang_pairs = ()
+
+    def value(self, y: float, score: float) -> float:
+        return 0.0 if y * score >= self.margin else _INF
+
+    def slope(self, y: float, score: float) -> float:
+        return 0.0 if y * score >= self.margin else -y * _INF
+
+    def conjugate(self, y: float, beta: float) -> float:
+        return -y * beta * self.margin if y * beta >= 0.0 else _INF
+
+    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+        return y * max(0.0, y * beta + (self.margin - y * score) / max(curvature, _TINY))
+
+    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+        return boxed(y * score - self.margin, y * beta, 0.0, _INF)
+
+
+def hard_margin(hinge: Any) -> Loss:
+    """What a hinge becomes at C = infinity."""
+    cls: type[Any] = HardMargin
+    loss: Loss = cls(margin=hinge.margin)
+    return loss
 
 
 LOSSES: dict[str, type[Any]] = {

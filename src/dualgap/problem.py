@@ -148,14 +148,20 @@ class Problem:
 
     @cached_property
     def bias_reach(self) -> float:
-        """A bound on ``|b|`` over all (w, b) with P(w, b) <= P(0, 0) under a free bias, from the losses alone.
+        """A bound on ``|b|`` over all (w, b) that are at least as good as the all-zero model."""
+        return self.reach(self.value_at_zero)
 
-        There ``lam/2 |w|^2 <= P(0, 0)``, so a score lies within ``length |x_i|`` of b. Rows whose loss rises there add
-        up to more than N P(0, 0) once b is large enough, on either side: doubling finds such a b. It is infinite where
-        the losses do not tie b down (one class only).
+    def reach(self, level: float) -> float:
+        """A bound on ``|b|`` over all (w, b) with P(w, b) <= level under a free bias, from the losses alone.
+
+        There ``lam/2 |w|^2 <= level``, so a score lies within ``length |x_i|`` of b. Rows whose loss rises there add up
+        to more than N level once b is large enough, on either side: doubling finds such a b. It is infinite where the
+        losses do not tie b down (one class only), or the level is.
         """
-        source, worst = self.source, 1.001 * self.value_at_zero * self.total_weight
-        length = float(np.sqrt(2.002 * self.value_at_zero / self.lam))
+        if not np.isfinite(level):
+            return np.inf
+        source, worst = self.source, 1.001 * level * self.total_weight
+        length = float(np.sqrt(2.002 * level / self.lam))
         reach = 1.0
         for sign in (1.0, -1.0):
             while reach < 1e300:
@@ -176,7 +182,9 @@ class Problem:
         penalty = 0.5 * strength * self.bias.centre**2 if strength < np.inf else 0.0
         value = self.value_at_zero + penalty
         point = Point(np.zeros(d), 0.0, np.zeros(n))
-        return point, Judgement(value, 32.0 * UNIT * value, 0.0, 0.0, np.zeros(n), point.w, self.bias.centre)
+        return point, Judgement(
+            value, 32.0 * UNIT * value if value < np.inf else 0.0, 0.0, 0.0, np.zeros(n), point.w, self.bias.centre
+        )
 
     def judge(self, point: Point) -> Judgement:
         """Compute P(point.w, point.b) and D(point.beta) anew, with bounds on their rounding errors."""
@@ -203,7 +211,11 @@ class Problem:
         if lost.size:
             moment += lost
         primal, primal_error = self._primal(sums, length, point.b)
-        dual, dual_error = self._dual(sums, moment, moment_error)
+        reach = 0.0
+        if self.bias.strength(self.lam) == 0.0:  # the hard margin has no finite value at zero
+            finite = np.isfinite(self.value_at_zero)
+            reach = self.bias_reach if finite else self.reach(primal + primal_error)
+        dual, dual_error = self._dual(sums, moment, moment_error, reach)
         strength = self.bias.strength(self.lam)
         balance = (sums.balance + sums.balance_lost) / self.total_weight
         b = self.bias.centre + balance / strength if strength > 0 else point.b
@@ -221,7 +233,7 @@ class Problem:
         error = sums.loss_error / self.total_weight + 16.0 * UNIT * (ridge + penalty + mean)
         return value, error
 
-    def _dual(self, sums: _Sums, moment: Floats, moment_error: float) -> tuple[float, float]:
+    def _dual(self, sums: _Sums, moment: Floats, moment_error: float, reach: float) -> tuple[float, float]:
         """D and a bound on its error, from ``moment = sum c beta x`` and the length of its error."""
         if not np.isfinite(sums.conjugate):
             return -np.inf, 0.0
@@ -239,7 +251,9 @@ class Problem:
             push = pull = term_error = 0.0
         elif strength == 0.0:
             push = pull = 0.0
-            term_error = (abs(z) + z_error) * self.bias_reach
+            if not np.isfinite(reach):
+                return -np.inf, 0.0
+            term_error = (abs(z) + z_error) * reach
         else:
             push, pull = self.bias.centre * z, z * z / (2.0 * strength)
             term_error = z_error * (abs(self.bias.centre) + (abs(z) + z_error) / strength)
@@ -253,6 +267,8 @@ class Problem:
         """Put a primal and a dual value together; they may belong to different moments of a run."""
         rounding = primal_error + dual_error
         gap = primal - dual + rounding
+        if primal == np.inf or dual == -np.inf:
+            return Certificate(primal, dual, np.inf, np.inf, rounding, "mean")
         if gap < 0.0:
             raise InternalError(
                 f"weak duality broken: primal {primal!r} < dual {dual!r} by more than rounding {rounding!r}; "

@@ -31,7 +31,7 @@ def command(
     from ..files.writing import check_destination, replacing
 
     if output is not None:
-        check_destination(output)
+        check_destination(output, DATA=data_file, MODEL=model_file)
     model = load_model(model_file)
     data = read_for(model, data_file, zero_based)
     found = model.decision(data.X)

@@ -79,13 +79,9 @@ def _check(settings: Settings) -> dict[str, Any]:
     from ..losses import make_loss
     from ..solvers import SOLVERS, make_solver, options_of
 
-    taken = {settings.data_file.resolve(): "DATA"}
-    for name, file in (("--output", settings.model_file), ("--trace", settings.trace)):
-        if file is None:
-            continue
-        if check_destination(file).resolve() in taken and not file.is_char_device():  # /dev/null takes anything
-            raise InputError(f"{name} {file} would overwrite {taken[file.resolve()]}; give it another name")
-        taken[file.resolve()] = name
+    check_destination(settings.model_file, DATA=settings.data_file)
+    if settings.trace is not None:
+        check_destination(settings.trace, DATA=settings.data_file, MODEL=settings.model_file)
     loss = make_loss(settings.loss)
     strength(settings.C, settings.lam, 1.0)
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)

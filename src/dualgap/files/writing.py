@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import IO
 from ..errors import InputError
 
 
-def check_destination(path: str | os.PathLike[str]) -> Path:
-    """The path, if a file can be written there; for asking before the work that the file is to hold."""
+def check_destination(path: str | os.PathLike[str], **inputs: Path) -> Path:
+    """The path, if a file can be written there that is none of the inputs; to be asked before the work begins."""
     path = Path(path)
+    for name, file in inputs.items():
+        if path.resolve() == file.resolve() and not _is_device(path):
+            raise InputError(f"{path}: writing there would overwrite {name}; choose another name")
     folder = path.parent
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give the name of a file to write")
@@ -33,7 +37,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield stream
         return
     target = Path(os.path.realpath(path))  # a symbolic link stays one
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as stream:
             yield stream

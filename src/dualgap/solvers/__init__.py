@@ -11,14 +11,15 @@ from importlib.util import find_spec
 from typing import Any, get_type_hints
 
 from ..errors import InputError, nearest
-from ..losses import Loss
+from ..losses import LOSSES, Loss
 from ..solve import Solver
 from .dcd import DCD
+from .decomposition import SMO, Decomposition
 from .free_bias import FreeBias, can_wrap
 from .ocas import OCAS
 from .svmperf import SVMperf
 
-SOLVERS: dict[str, type[Any]] = {solver.name: solver for solver in (DCD, SVMperf, OCAS)}
+SOLVERS: dict[str, type[Any]] = {solver.name: solver for solver in (DCD, SVMperf, OCAS, Decomposition, SMO)}
 
 
 @dataclass(frozen=True)
@@ -39,28 +40,38 @@ def options_of(solver: type[Any]) -> list[Option]:
             item.name, getattr(hints[item.name], "__name__", str(hints[item.name])), item.default, item.metadata["help"]
         )
         for item in fields(solver)
-        if item.name != "seed"
+        if item.name != "seed" and item.init
     ]
 
 
-def choose(loss: Any, source: Any) -> str:
+def choose(loss: Loss) -> str:
     """What ``solver="auto"`` stands for."""
-    return "dcd"
+    return "decomposition" if loss.name == "hard-margin" else "dcd"
 
 
 def can_train(solver: type[Any], loss: str) -> bool:
-    """Whether a solver is made for a loss; those that name no losses take all."""
-    return loss in getattr(solver, "losses", (loss,))
+    """Whether a solver is made for a loss; those that name no losses take all but the hard margin."""
+    return loss in getattr(solver, "losses", LOSSES)
 
 
-def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss) -> Solver:
-    """A solver by name; it must be made for the loss, and every option must be one that it has."""
+def can_have(solver: type[Any], bias: str) -> bool:
+    """Whether a solver can have a kind of bias: those it names, else any, but exact only where it can be moved."""
+    return bias in solver.biases if hasattr(solver, "biases") else bias != "exact" or can_wrap(solver)
+
+
+def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bias: str) -> Solver:
+    """A solver by name; it must be made for the loss and the bias, and every option must be one that it has."""
     if name not in SOLVERS:
         raise InputError(f"unknown solver {name!r}; {nearest(name, [*SOLVERS, 'auto'])}")
     cls = SOLVERS[name]
     if not can_train(cls, loss.name):
         able = ", ".join(other for other in SOLVERS if can_train(SOLVERS[other], loss.name))
-        raise InputError(f"solver {name!r} is for {', '.join(cls.losses)} and not for {loss.name}; these are: {able}")
+        raise InputError(f"solver {name!r} cannot train with the loss {loss.name!r}; these can: {able}")
+    if not can_have(cls, bias):
+        able = ", ".join(
+            other for other in SOLVERS if can_have(SOLVERS[other], bias) and can_train(SOLVERS[other], loss.name)
+        )
+        raise InputError(f"solver {name!r} cannot have bias={bias!r}; these can: {able}")
     package = getattr(cls, "package", None)
     if package is not None and find_spec(package) is None:
         raise InputError(f"solver {name!r} needs the package {package!r}: pip install 'dualgap[qp]'")
@@ -73,15 +84,7 @@ def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss) ->
     if "seed" in {item.name for item in fields(cls)}:
         values["seed"] = seed
     solver: Solver = cls(**values)
-    return solver
-
-
-def free_bias(solver: Solver) -> Solver:
-    """The same solver for a bias that is not regularised."""
-    if not can_wrap(solver):
-        able = [name for name, cls in SOLVERS.items() if hasattr(cls, "shift_bias")]
-        raise InputError(f"solver {solver.name!r} cannot have bias='exact'; these can: {', '.join(able)}")
-    return FreeBias(solver)
+    return FreeBias(solver) if bias == "exact" and not hasattr(cls, "biases") else solver
 
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..bias import Centred
 from ..problem import Judgement, Point, Problem
-from ..solve import Counts, Solver
+from ..solve import Counts
 from ..stopping import Reason
 
 SHARE = 0.03
@@ -89,7 +89,7 @@ class FreeBias:
         return None
 
 
-def can_wrap(solver: Solver) -> bool:
+def can_wrap(solver: type[Any]) -> bool:
     """Whether a solver can move its bias."""
     return hasattr(solver, "shift_bias")
 
