@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .options import parse
-from .run import references, report, run
+from .run import references, run, write
 
 
 def main() -> int:
@@ -15,7 +15,7 @@ def main() -> int:
         references(options)
         return 0
     results = run(options)
-    for path in report(options, results):
+    for path in write(options.out, results, set_up=not options.main_only):
         print(path)
     broken = [line for problem in results["problems"] for line in problem["broken"]]
     for line in broken:

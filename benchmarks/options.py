@@ -27,7 +27,7 @@ class Options:
     sets: tuple[str, ...]
     losses: tuple[str, ...]
     Cs: tuple[float, ...]
-    every_C: bool  # on every set
+    all_strengths: bool  # on every set
     targets: tuple[float, ...]
     threads: tuple[int, ...]
     solvers: tuple[str, ...]
@@ -43,14 +43,13 @@ class Options:
     cache: Path
     fresh: bool
     references_only: bool
-    publish: bool
 
     def problems(self) -> list[tuple[str, str, float]]:
         """Set, loss and C of all problems; losses other than the hinge at C = 1 on some of the sets."""
         found = []
         for name in self.sets:
             for loss in self.losses:
-                everywhere = loss == "hinge" and (self.every_C or name not in ONE_C_SETS)
+                everywhere = loss == "hinge" and (self.all_strengths or name not in ONE_C_SETS)
                 if everywhere:
                     found += [(name, loss, C) for C in sorted(self.Cs)]
                 elif loss == "hinge" or name in SMOOTH_SETS:
@@ -59,7 +58,7 @@ class Options:
 
     def key(self) -> dict[str, object]:
         """What makes two runs the same run: one that was interrupted goes on only with these unchanged."""
-        left_out = {"data", "out", "cache", "fresh", "references_only", "publish"}
+        left_out = {"data", "out", "cache", "fresh", "references_only"}
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
 
@@ -81,7 +80,7 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         sets=tuple(names),
         losses=tuple(given.losses or (["hinge", "logistic"] if given.quick else LOSSES)),
         Cs=tuple(given.C or ([1.0] if given.quick else [0.05, 1.0, 10.0] if given.full else [1.0, 10.0])),
-        every_C=bool(given.C or given.full),
+        all_strengths=bool(given.C or given.full),
         targets=tuple(given.targets or ([1e-2, 1e-3] if given.quick else [1e-2, 1e-4])),
         threads=tuple(given.threads or ([1] if given.quick else sorted({1, min(2, cores)}))),
         solvers=tuple(given.solvers or ["*"]),
@@ -97,7 +96,6 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         cache=given.cache or CACHE,
         fresh=given.fresh,
         references_only=given.references,
-        publish=given.publish,
     )
 
 
@@ -136,5 +134,4 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cache", type=Path, help="folder for parsed data and J_opt (default: benchmarks/.cache)")
     parser.add_argument("--references", action="store_true", help="only parse the data and compute every J_opt")
     parser.add_argument("--fresh", action="store_true", help="begin anew even if an interrupted run could go on")
-    parser.add_argument("--publish", action="store_true", help="copy tables and overview to benchmarks/RESULTS.md")
     return parser

@@ -91,7 +91,7 @@ PEERS = (
         "vowpal",
         "vowpal",
         {
-            "hinge": {"sgd -l 2": ITERATIONS},
+            "hinge": {"sgd -l 0.5": ITERATIONS, "sgd -l 2": ITERATIONS},
             "logistic": {"bfgs": TWO_OR_MORE},
             "squared": {"bfgs": TWO_OR_MORE},
         },

@@ -60,24 +60,22 @@ def references(options: Options) -> Results:
             except WorkerError as error:
                 _say(f"{name} {loss} C={C:g}: no optimum: {error}")
             else:
-                _say(
-                    f"{name} {loss} C={C:g}: {found['primal']:.10g} to {found['relative_gap']:.1e}, {found['seconds']:.1f} s"
-                )
+                known = f"{found['primal']:.10g} to {found['relative_gap']:.1e}"
+                _say(f"{name} {loss} C={C:g}: {known}, {found['seconds']:.1f} s")
     return results
 
 
-def report(options: Options, results: Results) -> list[Path]:
-    """Tables and plots of a run; the files written."""
-    written = [options.out / "results.json", options.out / "RESULTS.md"]
-    written[1].write_text(tables.report(results))
-    found = plotting(create=not options.main_only)
+def write(folder: Path, results: Results, *, set_up: bool) -> list[Path]:
+    """Tables and plots of a run; all files that are there. Without set-up, plots need matplotlib to be there."""
+    page = folder / "RESULTS.md"
+    page.write_text(tables.report(results))
+    found = plotting(create=set_up)
     if found.python is None:
         _say(f"no plots: {found.reason}")
-    else:
-        command = [str(found.python), "-m", "benchmarks.plots", str(written[0]), str(options.out / "plots")]
-        subprocess.run(command, cwd=ROOT, check=True)
-        written += sorted((options.out / "plots").glob("*.png"))
-    return written
+        return [folder / "results.json", page]
+    command = [str(found.python), "-m", "benchmarks.plots", str(folder / "results.json"), str(folder / "plots")]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return [folder / "results.json", page, *sorted((folder / "plots").glob("*.png"))]
 
 
 def _say(text: str) -> None:

@@ -27,9 +27,12 @@ is not known well enough to be sure of this row.
 """
 
 
+PICTURE = "![Seconds of the best peer over seconds of ours, one dot a cell](plots/overview.png)"
+
+
 def report(results: Results) -> str:
     """The whole page."""
-    parts = ["# Results", appendix.machine(results), HOW_TO_READ, "## `auto` against the best peer"]
+    parts = ["# Results", appendix.machine(results), HOW_TO_READ, "## `auto` against the best peer", PICTURE]
     parts += [_summary(results, name) for name in autos(results)]
     for loss in losses(results):
         parts.append(f"## {loss.capitalize()}")

@@ -42,8 +42,8 @@ DCD_EPOCHS = {
 PROMISES = {
     "dcd": Promise(gap=1e-6, epochs=DCD_EPOCHS, keeps_w=True, options={}),
     "svmperf": Promise(gap=1e-4, epochs={"hinge": 40}, keeps_w=False, options={}),
-    "decomposition": Promise(gap=1e-6, epochs={"hinge": 1000}, keeps_w=False, options={}),
-    "smo": Promise(gap=1e-6, epochs={"hinge": 1000}, keeps_w=False, options={}),
+    "decomposition": Promise(gap=1e-6, epochs={"hinge": 24}, keeps_w=False, options={}),
+    "smo": Promise(gap=1e-6, epochs={"hinge": 240}, keeps_w=False, options={}),
     "ocas": Promise(gap=1e-5, epochs={"hinge": 34}, keeps_w=False, options={}),
 }
 

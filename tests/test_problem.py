@@ -269,18 +269,14 @@ def wild_columns(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.nd
 
 
 def at_the_kink(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
-    """Every score within a few units in the last place of a kink of the loss."""
+    """Terms of 1e8 that cancel to a score at a kink of the loss, which may fall on either side; next to no ridge."""
     width = {"huber": 0.7, "epsilon-insensitive": 0.1, "squared-epsilon-insensitive": 0.1}.get(loss.name, 0.0)
-    X = rng.normal(size=(30, 3))
-    w = rng.normal(size=3)
-    if loss.task == "classification":
-        y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
-        margin = rng.choice([1.0, 0.5, -1.0], size=30)
-        X *= (y * margin / (X @ w))[:, None]
-    else:
-        y = X @ w + rng.choice([-width, width], size=30)
-    X *= 1.0 + 2.0**-52 * rng.integers(-2, 3, size=(30, 1))
-    return X, y, Point(w, 0.0, feasible(loss, y, rng.random(30))), 0.1
+    X = rng.normal(size=(30, 4)) * 1e16
+    w = rng.uniform(1.0, 2.0, size=4) * 1e-8
+    y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    target = y * rng.choice([1.0, 0.5, -1.0], size=30) if loss.task == "classification" else y + width
+    X[:, 3] = (target - X[:, :3] @ w[:3]) / w[3]
+    return X, y, Point(w, 0.0, feasible(loss, y, rng.random(30))), 1e-20
 
 
 def long_rows(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
@@ -341,20 +337,43 @@ def test_no_square_vanishes_unnoticed(value: float, columns: int, weight: float,
     check(X, problem, Point(np.zeros(columns), 0.0, np.array([beta])))
 
 
-class Split(InMemory):
-    """A source that judges its rows in parts, however few they are."""
+@pytest.mark.parametrize("cls", [EpsilonInsensitive, SquaredEpsilonInsensitive])
+def test_targets_that_cancel_against_epsilon(cls: Any) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X = rng.normal(size=(4, 2))
+        y = rng.choice([-1.0, 1.0], size=4) * (1e10 + rng.normal(size=4))
+        problem = Problem(in_memory(X, y), cls(1e10), 1e6)
+        check(X, problem, Point(1e-4 * rng.normal(size=2), 0.0, np.sign(y) * rng.random(4)))
 
-    @property
-    def _edges(self) -> list[int]:  # type: ignore[override]
-        return [0, 1, 4, 4, 9, self.n]
+
+def in_parts(source: Any, edges: list[int], threads: int = 1) -> InMemory:
+    """The same source, judged in parts that begin at these rows, however few they are."""
+    parts = dataclasses.replace(source, threads=threads)
+    vars(parts)["_edges"] = edges  # where the cached property keeps them
+    return parts
+
+
+@pytest.mark.parametrize(
+    ("lam", "bias"), [(1e6, NoBias()), (1e-6, NoBias()), (1e6, Centred(-1e3, 1.0))], ids=["losses", "ridge", "balance"]
+)
+@pytest.mark.parametrize("parts", [1, 1201])
+def test_small_terms_add_up(lam: float, bias: Bias, parts: int) -> None:
+    """Weights so small that each alone vanishes in the sum, and together are a thousand units of it."""
+    weight = np.r_[2.0**20, np.full(1200, 0.9 * 2.0**-33)]
+    X, ones = np.ones((1201, 1)), np.ones(1201)
+    source = in_parts(in_memory(X, ones, weight), [1201 * k // parts for k in range(parts + 1)])
+    check(X, Problem(source, Hinge(), lam, bias), Point(np.zeros(1), bias.centre, ones))
 
 
 @every_loss
 def test_parts_and_threads(loss: Any) -> None:
     for seed in range(3):
         X, problem, point = random_case(loss, Augmented(0.7), FORMS["csr64"], seed, n=14)
-        fields = {field.name: getattr(problem.source, field.name) for field in dataclasses.fields(problem.source)}
-        one, two = (dataclasses.replace(problem, source=Split(**{**fields, "threads": threads})) for threads in (1, 2))
+        one, two = (
+            dataclasses.replace(problem, source=in_parts(problem.source, [0, 1, 4, 4, 9, 14], threads))
+            for threads in (1, 2)
+        )
         found, again = check(X, one, point), two.judge(point)
         assert found[:4] == again[:4]
         assert found.b == again.b
@@ -367,13 +386,10 @@ def test_parts_and_threads(loss: Any) -> None:
 
 
 def test_parts_that_cancel_each_other() -> None:
-    """The compensated merge: parts of 1e16 that leave a remainder of 1."""
+    """Parts of 1e16 that leave a remainder of a few units."""
     X = np.array([[1.0], [1e16], [1.0], [-1e16], [3.0], [1e16], [-1e16], [1.0], [1.0], [1e16], [-1e16], [1.0]])
-    y = np.ones(12)
-    source = in_memory(X, y)
-    fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
-    problem = Problem(Split(**fields), Hinge(), 0.1)
-    check(X, problem, Point(np.zeros(1), 0.0, np.ones(12)))
+    source = in_parts(in_memory(X, np.ones(12)), [0, 2, 5, 9, 12])
+    check(X, Problem(source, Hinge(), 0.1), Point(np.zeros(1), 0.0, np.ones(12)))
 
 
 def test_large_sources_are_split_and_threads_change_nothing() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .checkpoints import load_state as load_state
     from .checkpoints import save_state as save_state
     from .errors import InputError as InputError
+    from .estimators import LinearSVC as LinearSVC
     from .problem import Certificate as Certificate
     from .problem import Point as Point
     from .solve import Outcome as Outcome
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "fit": "api",
     "InputError": "errors",
+    "LinearSVC": "estimators",
     "Certificate": "problem",
     "Point": "problem",
     "Outcome": "solve",

@@ -100,6 +100,8 @@ def fit(
         )
     _positive("gap", gap, zero=True)
     chosen = make_loss(loss)
+    if seed < 0:
+        raise InputError(f"seed={seed!r} must be a whole number >= 0")
     if threads < 1:
         raise InputError(f"threads={threads!r} must be at least 1")
     if record_every is not None and record_every < 1:

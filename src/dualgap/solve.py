@@ -216,6 +216,7 @@ class Loop:
             if self.visits == self.judged.visits:  # bring back what the solver was about to be told
                 self._judge(solver.point(problem, self.state))
         elif warm is not None:
+            self._judge(warm)
             self._judge(solver.point(problem, self.state))
         self._fresh = warm is not None
 

@@ -35,7 +35,8 @@ class Progress:
         """One line about a record."""
         gap = record.certificate.relative_gap
         shown = "unknown" if gap == float("inf") else f"{gap:.2e}"
-        return f"epoch {record.epochs:.1f}  relative gap {shown} (asked {self.tol:.0e})  {record.seconds:.1f} s"
+        asked = f" (asked {self.tol:.2g})" if self.tol > 0 else ""
+        return f"epoch {record.epochs:.1f}  relative gap {shown}{asked}  {record.seconds:.1f} s"
 
     def close(self, reason: Reason) -> None:
         """Take the line away."""
@@ -71,6 +72,8 @@ def finite(value: Any) -> Any:
     """The same with infinities and NaN as None: JSON has no words for them."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     return value

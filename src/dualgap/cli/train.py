@@ -96,7 +96,7 @@ def _check(settings: Settings) -> dict[str, Any]:
             raise InputError(f"--option {text!r} has no value; write it as --option {key}=VALUE")
         options[key] = value
     if settings.solver != "auto":
-        make_solver(settings.solver, options, seed=settings.seed, loss=loss)
+        make_solver(settings.solver, options, seed=settings.seed, loss=loss, bias=settings.bias)
     known = {option.name for solver in SOLVERS.values() for option in options_of(solver)}
     for key in options:
         if key not in known:

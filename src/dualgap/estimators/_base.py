@@ -16,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..api import fit
 from ..arrays import Floats
-from ..bias import Augmented, Bias, NoBias
+from ..bias import Augmented, Bias, Free, NoBias
+from ..errors import InputError
 from ..losses import Loss
 from ..problem import Certificate, Point
 from ..solve import CtrlC, Outcome, Record
+from ..sources import in_memory
 from ..stopping import Reason
 from ..watchers import Progress
 from . import _convergence
@@ -60,6 +62,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
     C: float
     tol: float
     fit_intercept: bool
+    bias: str
     intercept_scaling: float
     solver: str
     solver_options: dict[str, Any] | None
@@ -82,10 +85,12 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _bias(self) -> Bias:
-        """The only place that says which bias an estimator has: a constant feature, regularised like the others."""
+        """The only place that says which bias an estimator has."""
         if not self.fit_intercept:
             return NoBias()
-        return Augmented(number("intercept_scaling", self.intercept_scaling))
+        if self.bias not in ("exact", "augmented"):
+            raise InputError(f"bias={self.bias!r} must be 'exact' or 'augmented' (fit_intercept=False is no bias)")
+        return Free() if self.bias == "exact" else Augmented(number("intercept_scaling", self.intercept_scaling))
 
     def _train(
         self, X: Any, target: Callable[[int], Floats], count: int, weight: Floats, loss: Loss
@@ -98,6 +103,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         bias, options = self._bias(), options_for(self.solver_options)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         warm = self._warm_points(count, *X.shape)
+        source = in_memory(X, weight, weight)  # checked once, whatever the number of models; fit puts in the targets
         ctrl_c = CtrlC()
 
         def interrupted(record: Record) -> Reason | None:
@@ -105,7 +111,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
         def train(k: int) -> Trained:
             outcome = fit(
-                X,
+                source,
                 target(k),
                 loss=loss,
                 C=C,

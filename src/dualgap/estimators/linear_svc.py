@@ -34,11 +34,13 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         The relative gap at which to stop: (primal - dual) / dual, rounding errors included. It bounds the
         suboptimality of the objective, unlike the tolerances of other solvers, which bound a step or a gradient.
     fit_intercept : bool, default=True
-        Whether there is an intercept. It is the weight of a constant feature, regularised like the others, as in
-        scikit-learn's ``LinearSVC``; ``SVC`` does not regularise its intercept.
+        Whether there is an intercept.
+    bias : {"exact", "augmented"}, default="exact"
+        ``"exact"``: the intercept is not regularised, as in ``SVC`` and in the textbooks. ``"augmented"``: it is the
+        weight of a constant feature and regularised like the others, as in scikit-learn's ``LinearSVC``.
     intercept_scaling : float, default=1.0
-        The value of that constant feature. The larger it is, the less the intercept is regularised, and the more
-        epochs training may take.
+        The value of that constant feature (``bias="augmented"`` only). The larger it is, the less the intercept is
+        regularised, and the more epochs training may take.
     class_weight : dict or "balanced", default=None
         Multiplies the weights of the rows of each class, in the classifiers of all classes. ``"balanced"`` gives all
         classes the same total weight. (LIBLINEAR, with more than two classes, weights the rows of one class only in
@@ -114,6 +116,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         tol: float = 1e-3,
         *,
         fit_intercept: bool = True,
+        bias: str = "exact",
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
         solver: str = "auto",
@@ -128,6 +131,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         self.loss = loss
         self.tol = tol
         self.fit_intercept = fit_intercept
+        self.bias = bias
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.solver = solver
