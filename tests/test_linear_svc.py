@@ -65,7 +65,7 @@ def test_docstring_example_runs() -> None:
 @pytest.mark.parametrize(("C", "rho"), [(1.0, 1.0), (0.05, 3.0)])
 def test_objective_agrees_with_scikit_learn(C: float, rho: float) -> None:
     X, y = make()
-    ours = LinearSVC(C=C, tol=1e-8, intercept_scaling=rho, random_state=0).fit(X, y)
+    ours = LinearSVC(C=C, tol=1e-8, bias="augmented", intercept_scaling=rho, random_state=0).fit(X, y)
     peer = PeerSVC(C=C, loss="hinge", tol=1e-9, intercept_scaling=rho, max_iter=1_000_000, random_state=0).fit(X, y)
     (certificate,) = ours.certificate_
     best = hinge_objective(peer, X, y, C=C, rho=rho)
@@ -78,7 +78,7 @@ def test_objective_agrees_with_scikit_learn(C: float, rho: float) -> None:
 
 def test_squared_hinge_and_logistic_agree_with_scikit_learn() -> None:
     X, y = make(1)
-    ours = LinearSVC(loss="squared_hinge", tol=1e-10, random_state=0).fit(X, y)
+    ours = LinearSVC(loss="squared_hinge", tol=1e-10, bias="augmented", random_state=0).fit(X, y)
     peer = PeerSVC(loss="squared_hinge", dual=True, tol=1e-10, max_iter=100_000, random_state=0).fit(X, y)
     np.testing.assert_allclose(ours.coef_, peer.coef_, rtol=1e-4)
     np.testing.assert_allclose(ours.intercept_, peer.intercept_, rtol=1e-4)
@@ -89,13 +89,17 @@ def test_squared_hinge_and_logistic_agree_with_scikit_learn() -> None:
     assert ours.intercept_.tolist() == [0.0]
 
 
-def test_a_large_intercept_scaling_approaches_the_free_bias_of_svc() -> None:
+def test_the_intercept_is_that_of_svc_and_a_large_scaling_approaches_it() -> None:
     X, y = make(2)
     free = SVC(kernel="linear", C=0.1, tol=1e-8).fit(X, y)
     best = hinge_objective(free, X, y, C=0.1, rho=np.inf)
+    exact = LinearSVC(C=0.1, tol=1e-7, random_state=0, max_iter=20_000).fit(X, y)
+    assert hinge_objective(exact, X, y, C=0.1, rho=np.inf) == pytest.approx(best, rel=1e-6)
     excess = []
     for rho in (0.3, 30.0):
-        model = LinearSVC(C=0.1, tol=1e-7, intercept_scaling=rho, random_state=0, max_iter=20_000).fit(X, y)
+        model = LinearSVC(
+            C=0.1, tol=1e-7, bias="augmented", intercept_scaling=rho, random_state=0, max_iter=20_000
+        ).fit(X, y)
         excess.append(hinge_objective(model, X, y, C=0.1, rho=np.inf) / best - 1)
     assert excess[0] > 1e-3
     assert -1e-7 < excess[1] < 1e-4
@@ -110,17 +114,22 @@ def test_every_classification_loss_reaches_the_tolerance(loss: Any) -> None:
     assert model.score(X, y) > 0.6
 
 
+@pytest.mark.parametrize("bias", ["exact", "augmented"])
 @pytest.mark.parametrize("tol", [0.5, 1e-2, 1e-10])
-def test_the_dual_point_gives_the_model(tol: float) -> None:
+def test_the_dual_point_gives_the_model(tol: float, bias: str) -> None:
     X, y = make(classes=3)
     weight = np.random.default_rng(9).integers(0, 3, N).astype(float)
-    model = LinearSVC(C=0.5, tol=tol, random_state=0).fit(X, y, weight)
+    model = LinearSVC(C=0.5, tol=tol, bias=bias, random_state=0).fit(X, y, weight)
     assert model.dual_coef_.shape == (3, N)
     signs = np.where(y == model.classes_[:, None], 1, -1)
     assert (signs * model.dual_coef_ >= 0).all()
     assert (np.abs(model.dual_coef_) <= 0.5 * weight).all()
     # both are the best of the run and may stem from different moments; this is as far apart as the gap lets them be
-    apart = np.c_[model.dual_coef_ @ X - model.coef_, model.dual_coef_.sum(axis=1) - model.intercept_]
+    apart = model.dual_coef_ @ X - model.coef_
+    if bias == "augmented":
+        apart = np.c_[apart, model.dual_coef_.sum(axis=1) - model.intercept_]
+    else:
+        np.testing.assert_allclose(model.dual_coef_.sum(axis=1), 0.0, atol=1e-9)
     for k in range(3):
         assert np.linalg.norm(apart[k]) <= np.sqrt(2 * model.certificate_[k].gap)
 
@@ -467,7 +476,8 @@ HOLED = np.where(np.arange(N)[:, None] == 3, np.nan, GOOD[0])
         ({"C": "much"}, "C='much' must be a number"),
         ({"tol": -1e-3}, "tol=-0.001 must be a non-negative"),
         ({"max_iter": 0}, "max_iter=0 must be a positive"),
-        ({"intercept_scaling": 0}, "intercept_scaling=0 must be a positive"),
+        ({"bias": "free"}, "bias='free' must be 'exact' or 'augmented'"),
+        ({"bias": "augmented", "intercept_scaling": 0}, "intercept_scaling=0 must be a positive"),
         ({"loss": "hinges"}, "unknown loss 'hinges'; did you mean 'hinge'?"),
         ({"loss": "epsilon_insensitive"}, "is for regression; LinearSVC takes one of: hinge, logistic"),
         ({"solver": "dcdd"}, "unknown solver 'dcdd'; did you mean 'dcd'?"),
