@@ -19,6 +19,7 @@ from dualgap.errors import InputError, InternalError
 from dualgap.losses import (
     Absolute,
     EpsilonInsensitive,
+    HardMargin,
     Hinge,
     Huber,
     Logistic,
@@ -482,7 +483,21 @@ def test_problems_that_cannot_be() -> None:
     for lam in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="lam="):
             Problem(source, Squared(), lam)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError):  # rather than an objective that overflows
         _ = Problem(in_memory(np.ones((1, 1)), [1e200]), Squared(), 1.0).value_at_zero
-    absent = Problem(in_memory(np.ones((2, 1)), [1e200, 1.0], [0.0, 1.0]), Squared(), 1.0)
-    assert absent.value_at_zero == 1.0
+
+
+@plain_python_warns
+def test_a_hard_margin_is_met_or_infinite() -> None:
+    X, y = np.array([[2.0], [-3.0], [1.0]]), np.array([1.0, -1.0, 1.0])
+    problem = Problem(in_memory(X, y), HardMargin(), 0.1)
+    assert problem.value_at_zero == np.inf
+    beta = np.array([0.05, -0.02, 0.0])
+    met = problem.judge(Point(np.array([1.001]), 0.0, beta))
+    assert met.primal == pytest.approx(0.05 * 1.001**2, abs=met.primal_error)
+    assert met.dual == pytest.approx(0.07 / 3.0 - 0.16**2 / (2.0 * 0.1 * 9.0), abs=met.dual_error + 1e-16)
+    for w in (0.999, 0.0, -1.0):
+        missed = problem.certify(Point(np.array([w]), 0.0, beta))
+        assert (missed.primal, missed.gap, missed.relative_gap) == (np.inf, np.inf, np.inf)
+    # within rounding of the margin nothing is sure
+    assert problem.certify(Point(np.array([1.0]), 0.0, beta)).gap == np.inf

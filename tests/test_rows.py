@@ -274,6 +274,7 @@ def test_shapes_and_types_that_are_no_matrix_of_numbers() -> None:
             as_rows(X)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the overflow, without compilation
 @pytest.mark.parametrize(("value", "size"), [(1e151, "large"), (1e200, "large"), (1e-141, "small"), (1e-300, "small")])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_norms_that_float64_cannot_hold_are_refused(form: Any, value: float, size: str) -> None:
