@@ -70,5 +70,4 @@ def advantage(results: Results, cells: dict[str, Cell], name: str) -> float | No
 
 def unsure(problem: Results, target: float) -> bool:
     """Whether the optimum is known too poorly to judge this target by."""
-    known = problem["reference"]
-    return known is None or known["relative_gap"] is None or known["relative_gap"] > 0.1 * target
+    return problem["optimum"] is None or problem["optimum"] > (1.0 + 0.1 * target) * problem["dual"]

@@ -55,16 +55,13 @@ def dense_wide(n: int, d: int, *, seed: int = 2) -> Data:
 
 
 def separable(n: int, d: int, per_row: int, *, seed: int = 3) -> Data:
-    """Sparse rows that a hyperplane through the origin separates with room to spare: the optimum needs few of them."""
+    """Sparse rows that a hyperplane through the origin separates: of three times as many, those farthest from it."""
     rng = np.random.default_rng(seed)
-    row = np.repeat(np.arange(n), per_row)
-    X = sp.csr_matrix((rng.normal(size=row.size), (row, rng.integers(0, d, row.size))), shape=(n, d))
-    normal = rng.normal(size=d) / np.sqrt(d)
-    score = X @ normal
-    score -= np.median(score)
-    y = np.where(score > 0, 1.0, -1.0)
-    # one more column pushes the classes apart, in front of and behind the hyperplane
-    return sp.csr_matrix(sp.hstack([X, sp.csr_matrix((2.0 * y)[:, None])])), y
+    row = np.repeat(np.arange(3 * n), per_row)
+    X = sp.csr_matrix((rng.normal(size=row.size), (row, rng.integers(0, d, row.size))), shape=(3 * n, d))
+    score = np.asarray(X @ rng.normal(size=d))
+    kept = np.sort(np.argsort(-np.abs(score))[:n])
+    return sp.csr_matrix(X[kept]), np.where(score[kept] > 0, 1.0, -1.0)
 
 
 def duplicated(distinct: int, n: int, d: int, per_row: int, *, seed: int = 4) -> Data:

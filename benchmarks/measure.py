@@ -48,11 +48,20 @@ class Measurement:
     runs: list[Run] = field(default_factory=list)
     traces: dict[Key, list[dict[str, float]]] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
+    dual: float = -math.inf  # the highest lower bound of the optimum known
+
+    def __post_init__(self) -> None:
+        self.dual = max(self.dual, self.reference["dual"])
 
     @property
     def optimum(self) -> float:
         """The lowest objective known."""
         return float(min([self.reference["primal"], *(run["J"] for run in self.runs if run["status"] == "ok")]))
+
+    @property
+    def yardstick(self) -> float:
+        """What objectives are measured against: the optimum where it is known well enough, else its lower bound."""
+        return self.optimum if self._known(0.1 * min(self.problem.targets)) else self.dual
 
     @property
     def limit(self) -> float:
@@ -74,8 +83,9 @@ class Measurement:
         else:
             run |= {name: answer[name] for name in _KEPT} | {"status": "ok"}
             run["J"] = objective(self.X, self.y, w, answer["b"], problem.loss, problem.C)
-            if run["J"] < self.reference["dual"] * (1.0 - _ROUNDING):
-                self.broken.append(f"{contestant.name} found J = {run['J']!r} below the proven bound")
+            self.dual = max([self.dual, *(record["dual"] for record in answer["trace"][-1:])])
+            if run["J"] < self.dual * (1.0 - _ROUNDING):
+                self.broken.append(f"{contestant.name} found J = {run['J']!r} below the proven bound {self.dual!r}")
             key = contestant.name, arm, value
             if answer["trace"] and (key not in self.traces or run["seconds"] <= self._fastest(key)["seconds"]):
                 self.traces[key] = whole(answer["trace"], run["seconds"])
@@ -84,18 +94,20 @@ class Measurement:
 
     def explore(self, contestant: Contestant) -> None:
         """Ours: one run a target, loosest first. A peer: a search of the grid of each of its arms."""
-        targets = self.problem.targets
         if contestant.ours:
-            for target in sorted(targets, reverse=True):
+            for target in sorted(self.problem.targets, reverse=True):
                 run = self.run(contestant, contestant.solver, target)
                 if not run.get("converged"):
-                    return
+                    break
+            return
+        targets = [target for target in self.problem.targets if self._known(target)]
+        if not targets:
             return
         for arm, grid in contestant.arms[self.problem.loss].items():
 
             def attempt(value: float, arm: str = arm) -> float | None:
                 run = self.run(contestant, arm, value)
-                return run["J"] / self.optimum - 1.0 if run["status"] == "ok" else None
+                return run["J"] / self.yardstick - 1.0 if run["status"] == "ok" else None
 
             search(grid, attempt, targets)
 
@@ -127,7 +139,8 @@ class Measurement:
         if key is None:
             mine = [run for run in self.runs if run["solver"] == contestant.name]
             limit = max((run["limit"] for run in mine), default=self.problem.limit)
-            return {**cell, "status": why_not(mine), "limit": limit, "note": mine[-1]["note"] if mine else ""}
+            status = why_not(mine) if contestant.ours or self._known(target) else "unknown"
+            return {**cell, "status": status, "limit": limit, "note": mine[-1]["note"] if mine else ""}
         runs = [run for run in self._same(key) if self._good(run, target)]
         seconds = sorted(run["seconds"] for run in runs)
         best = min(runs, key=lambda run: run["seconds"])
@@ -155,6 +168,7 @@ class Measurement:
             "C": problem.C,
             "reference": self.reference,
             "optimum": self.optimum,
+            "dual": self.dual,
             "cells": cells,
             "runs": self.runs,
             "traces": tightest,
@@ -162,7 +176,11 @@ class Measurement:
         }
 
     def _good(self, run: Run, target: float) -> bool:
-        return bool(run["status"] == "ok" and run["J"] <= (1.0 + target) * self.optimum)
+        return bool(run["status"] == "ok" and run["J"] <= (1.0 + target) * self.yardstick)
+
+    def _known(self, accuracy: float) -> bool:
+        """Whether the optimum is."""
+        return self.optimum <= (1.0 + accuracy) * self.dual
 
     def _same(self, key: Key) -> list[Run]:
         return [run for run in self.runs if (run["solver"], run["arm"], run["value"]) == key and run["status"] == "ok"]
@@ -173,7 +191,7 @@ class Measurement:
     def _hindsight(self, key: Key, target: float) -> dict[str, float]:
         """When our primal value was good enough, proven or not, and the share of time that proving took."""
         trace = self.traces[key]
-        enough = (1.0 + target) * self.optimum
+        enough = (1.0 + target) * self.yardstick
         first = next((record for record in trace if record["primal"] <= enough), trace[-1])
         share = trace[-1]["certify_seconds"] / trace[-1]["seconds"]
         return {"hindsight_seconds": first["seconds"], "certify_share": share}

@@ -36,11 +36,21 @@ class Contestant:
     threads: int
     arms: dict[str, dict[str, Grid]] = field(default_factory=dict)  # by loss; of peers only
     solver: str = ""  # of ours only
+    most_rows: int | None = None  # more take it longer than anyone would wait
+    most_entries: int | None = None
 
     @property
     def ours(self) -> bool:
         """Whether it stops by its own certificate."""
         return bool(self.solver)
+
+    def too_large(self, rows: int, entries: int) -> str:
+        """Why it is not tried on a set of that size; nothing if it is."""
+        if self.most_rows is not None and rows > self.most_rows:
+            return f"known to take too long on more than {self.most_rows:,} rows"
+        if self.most_entries is not None and entries > self.most_entries:
+            return f"known to take too long on more than {self.most_entries:,} entries"
+        return ""
 
     def takes(self, loss: str) -> bool:
         """Whether it is worth asking; a solver of ours that cannot do a loss says so itself."""
@@ -54,6 +64,8 @@ class _Peer(NamedTuple):
     arms: dict[str, dict[str, Grid]]
     threaded: dict[str, dict[str, Grid]] | None = None  # with more than one thread
     threaded_environment: str = ""
+    most_rows: int | None = None
+    most_entries: int | None = None
 
 
 _SVC = {"hinge": {"epochs": ITERATIONS}, "squared-hinge": {"epochs": ITERATIONS}}
@@ -85,7 +97,13 @@ PEERS = (
         "liblinear-multicore",
     ),
     _Peer("snapml", "snapml", "snapml", _SNAP, _SNAP, "snapml"),
-    _Peer("skglm", "skglm", "skglm", {"hinge": {"svc": TOLERANCES}, "logistic": {"lbfgs": ITERATIONS}}),
+    _Peer(
+        "skglm",
+        "skglm",
+        "skglm",
+        {"hinge": {"svc": TOLERANCES}, "logistic": {"lbfgs": ITERATIONS}},
+        most_rows=20_000,  # on the 32,561 of a9a its LinearSVC needs minutes
+    ),
     _Peer(
         "vw",
         "vowpal",
@@ -95,6 +113,7 @@ PEERS = (
             "logistic": {"bfgs": TWO_OR_MORE},
             "squared": {"bfgs": TWO_OR_MORE},
         },
+        most_entries=3_000_000,  # it reads and writes them as text
     ),
 )
 
@@ -109,6 +128,12 @@ def ours(threads: Iterable[int]) -> list[Contestant]:
     ]
 
 
+def judges(threads: int) -> list[Contestant]:
+    """Who finds the optimum: ``auto``, and where that does not get there a cutting plane, which does on tall data."""
+    every = ours([threads])
+    return [item for item in every if item.solver in ("auto", "ocas")]
+
+
 def peers(threads: Iterable[int]) -> list[Contestant]:
     """Every peer at one thread, and at more where it can use them."""
     found = []
@@ -117,7 +142,8 @@ def peers(threads: Iterable[int]) -> list[Contestant]:
         for count in threads:
             arms, home = (peer.arms, peer.environment) if count == 1 else (peer.threaded, peer.threaded_environment)
             if arms:
-                found.append(Contestant(titled(peer.name, count), adapter, home, count, arms))
+                name, limits = titled(peer.name, count), (peer.most_rows, peer.most_entries)
+                found.append(Contestant(name, adapter, home, count, arms, "", *limits))
     return found
 
 

@@ -18,6 +18,7 @@ from .options import MEMORY_SETS, Options
 from .pool import Pool, WorkerError
 from .reference import reference
 from .roster import Contestant
+from .selection import taking_part
 from .startup import first_fits
 
 Results = dict[str, Any]
@@ -27,7 +28,6 @@ def run(options: Options) -> Results:
     """Everything that was asked for; the results, which are also in ``results.json``."""
     results = _begin(options)
     contestants = roster.chosen([*roster.ours(options.threads), *roster.peers(options.threads)], options.solvers)
-    judge = roster.ours([max(options.threads)])[0]  # finds J_opt, whoever else takes part
     if options.main_only:
         contestants = [item for item in contestants if item.environment == MAIN]
     with Pool(_environments(contestants), options.cache) as pool:
@@ -36,7 +36,7 @@ def run(options: Options) -> Results:
             if name not in results["sets"] and not _fetch(name, options, results):
                 continue
             if not _done(results, name, loss, C):
-                results["problems"].append(_measure(options, pool, judge, present, results, (name, loss, C)))
+                results["problems"].append(_measure(options, pool, present, results, (name, loss, C)))
                 _save(options, results)
     if not options.main_only:
         results["first_fit"] = first_fits()
@@ -49,14 +49,13 @@ def run(options: Options) -> Results:
 def references(options: Options) -> Results:
     """Only J_opt of every problem, which is cached: a preparation that need not be done when the machine is quiet."""
     results: Results = {"sets": {}, "missing_sets": {}}
-    judge = roster.ours([max(options.threads)])[0]
     with Pool(ensure_all([MAIN]), options.cache) as pool:
         for name, loss, C in options.problems():
             if name not in results["sets"] and not _fetch(name, options, results):
                 continue
             info = sets.cached(sets.SETS[name], options.data, options.cache)
             try:
-                found = reference(pool, judge, info, *sets.load(info.path), loss, C, options.reference_limit)
+                found = _reference(options, pool, info, *sets.load(info.path), loss, C)
             except WorkerError as error:
                 _say(f"{name} {loss} C={C:g}: no optimum: {error}")
             else:
@@ -161,7 +160,6 @@ def _done(results: Results, name: str, loss: str, C: float) -> bool:
 def _measure(
     options: Options,
     pool: Pool,
-    judge: Contestant,
     present: list[Contestant],
     results: Results,
     what: tuple[str, str, float],
@@ -170,14 +168,19 @@ def _measure(
     began = time.perf_counter()
     info = sets.cached(sets.SETS[name], options.data, options.cache)
     X, y = sets.load(info.path)
-    taking_part = [item for item in present if item.takes(loss)]
-    skipped = {item.name: reason for item in taking_part if (reason := _hopeless(results, item.name, what))}
-    taking_part = [item for item in taking_part if item.name not in skipped]
+    asked, skipped = taking_part(options, present, results, info, what)
     try:
-        found = reference(pool, judge, info, X, y, loss, C, options.reference_limit)
+        found = _reference(options, pool, info, X, y, loss, C)
     except WorkerError as error:
         _say(f"{name} {loss} C={C:g}: no optimum: {error}")
-        empty: dict[str, Any] = {"reference": None, "optimum": None, "cells": [], "runs": [], "traces": {}}
+        empty: dict[str, Any] = {
+            "reference": None,
+            "optimum": None,
+            "dual": None,
+            "cells": [],
+            "runs": [],
+            "traces": {},
+        }
         return {"set": name, "loss": loss, "C": C, **empty, "broken": [f"no optimum: {error.kind}: {error}"]}
     problem = Problem(
         info,
@@ -190,24 +193,19 @@ def _measure(
         options.repeat_seconds,
     )
     measurement = Measurement(problem, pool, X, y, found)
-    for item in taking_part:
+    for item in asked:
         measurement.explore(item)
-    measurement.repeat(taking_part)
-    record = measurement.record(taking_part, skipped)
+    measurement.repeat(asked)
+    record = measurement.record(asked, skipped)
     if options.memory and loss == "hinge" and C == 1.0 and name in MEMORY_SETS:
-        record["memory"] = _memory(measurement, taking_part)
+        record["memory"] = _memory(measurement, asked)
     _say(f"{name} {loss} C={C:g}: {len(measurement.runs)} runs, {time.perf_counter() - began:.0f} s")
     return record
 
 
-def _hopeless(results: Results, name: str, what: tuple[str, str, float]) -> str:
-    """A contestant that met no target in time at a smaller C, which is easier, is not asked at a larger one."""
-    for entry in results["problems"]:
-        if (entry["set"], entry["loss"]) == what[:2] and entry["C"] < what[2]:
-            statuses = {cell["status"] for cell in entry["cells"] if cell["solver"] == name}
-            if statuses and statuses <= {"timeout", "skipped"}:
-                return f"no target was met in time at C={entry['C']:g}"
-    return ""
+def _reference(options: Options, pool: Pool, info: sets.Info, X: Any, y: Any, loss: str, C: float) -> dict[str, Any]:
+    judges = roster.judges(max(options.threads))
+    return reference(pool, judges, info, X, y, loss, C, options.reference_limit)
 
 
 def _memory(measurement: Measurement, contestants: list[Contestant]) -> dict[str, int]:
@@ -216,8 +214,13 @@ def _memory(measurement: Measurement, contestants: list[Contestant]) -> dict[str
     found = {}
     for item in contestants:
         key = measurement.choice(item, max(problem.targets))
-        if key is not None:
+        if key is None:
+            continue
+        try:
             with measurement.pool.fresh(item) as pool:
                 answer, _ = pool.run(item, problem.info, problem.loss, problem.C, key[1], key[2], 3.0 * problem.limit)
+        except WorkerError as error:
+            _say(f"{problem.info.name}: no memory of {item.name}: {error}")
+        else:
             found[item.name] = answer["memory"]
     return found

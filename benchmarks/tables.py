@@ -10,7 +10,14 @@ from . import appendix
 from .cells import Cell, Results, advantage, autos, cells_at, losses, markdown, short, targets, unsure
 
 LOST = "✗"
-_BLANK = {"missed": "missed", "skipped": "not tried", "crashed": "crashed", "error": "failed", "unsupported": "–"}
+_BLANK = {
+    "missed": "missed",
+    "skipped": "not tried",
+    "unknown": "?",
+    "crashed": "crashed",
+    "error": "failed",
+    "unsupported": "–",
+}
 
 HOW_TO_READ = """\
 Seconds of wall-clock time from arrays in memory to the model, the fastest of the repeats; conversions into a
@@ -22,8 +29,9 @@ means two threads; all others have one. Compiled kernels are in the cache (cold 
 
 **Bold**: the fastest of the row. In brackets: how many times the fastest of the row it took. ✗: `auto` is slower than
 a peer with no more threads. `> t`: no setting reached the target within t seconds a run. `not tried`: nor did any at a
-smaller C, which is easier. `missed`: all settings that there are ended too far from the optimum. †: the optimum itself
-is not known well enough to be sure of this row.
+smaller C, which is easier, or the set is known to be too large for it. `missed`: all settings that there are ended too
+far from the optimum. †: the optimum is not known well enough, and its lower bound stands in for it; where even that
+says nothing, peers are not tried (`?`).
 """
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from dualgap import fit
 from dualgap.losses import make_loss
 from dualgap.problem import Point, Problem
 from dualgap.sources import in_memory
@@ -31,6 +32,7 @@ from benchmarks.options import parse  # noqa: E402
 from benchmarks.pool import Pool, WorkerError  # noqa: E402
 from benchmarks.roster import Contestant, Grid, chosen, ours, peers  # noqa: E402
 from benchmarks.search import search  # noqa: E402
+from benchmarks.selection import taking_part  # noqa: E402
 
 
 def strictly(text):
@@ -96,7 +98,7 @@ def test_quick_run_writes_tables_and_plots(quick):
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
     measured = []
 
-    def one(options, pool, judge, present, results, what):
+    def one(options, pool, present, results, what):
         if len(measured) == 1 and not interrupted:
             raise KeyboardInterrupt
         measured.append(what)
@@ -196,7 +198,8 @@ def measurement(script, *, targets=(0.05, 0.01), repeats=1, limit=10.0):
 
 def record(seconds, primal, certify=0.01):
     gap = primal / 0.5 - 1
-    return {"seconds": seconds, "certify_seconds": certify, "passes": 1, "primal": primal, "relative_gap": gap}
+    times = {"seconds": seconds, "certify_seconds": certify, "passes": 1}
+    return {**times, "primal": primal, "dual": 0.499, "relative_gap": gap}
 
 
 def test_a_peer_is_measured_by_its_fastest_sufficient_setting():
@@ -251,10 +254,26 @@ def test_slow_and_failing_peers_are_reported_and_do_not_stop_the_rest():
 def test_an_objective_below_the_proven_bound_is_an_alarm():
     peer = Contestant("peer", "", MAIN, 1, {"hinge": {"a": Grid((1,), 1)}})
     found = measurement({("peer", "a", 1): (0.5, 1.0)})
-    found.reference = {**OPTIMUM, "dual": 0.51}
+    found.dual = 0.51
     found.explore(peer)
     assert len(found.broken) == 1
     assert "peer" in found.broken[0]
+
+
+def test_where_the_optimum_is_unknown_its_lower_bound_stands_in_for_it():
+    peer = Contestant("peer", "", MAIN, 1, {"hinge": {"a": Grid((1, 2), 1)}})
+    script = {("peer", "a", 1): (0.5, 1.01), ("peer", "a", 2): (0.6, 1.0)}
+    found = measurement(script, targets=(0.05, 0.01))
+    found.reference, found.dual = {**OPTIMUM, "primal": 0.515}, 0.495
+    found.explore(peer)
+    assert found.cell(peer, 0.05)["value"] == 1, "0.51 is within 5% of 0.495, whatever the optimum is"
+    assert found.cell(peer, 0.01)["status"] == "unknown", "0.5 would be its own proof"
+
+    found = measurement(script, targets=(0.05, 0.01))
+    found.reference, found.dual = {**OPTIMUM, "primal": 0.52}, 0.4
+    found.explore(peer)
+    assert found.runs == []
+    assert found.cell(peer, 0.05)["status"] == "unknown"
 
 
 STUB = """
@@ -355,9 +374,27 @@ def test_every_solver_of_the_registry_takes_part():
         chosen(peers([1]), ["nobody"])
 
 
+def test_the_hopeless_and_the_too_large_are_not_asked():
+    by_name = {item.name: item for item in [*ours([1]), *peers([1])]}
+    present = [by_name[name] for name in ("auto", "dcd", "SGD", "skglm", "liblinear")]
+    info = sets.Info("a", "tune", "", "", "csr", "float64", 50_000, 10, 500_000, 1)
+    before = {"set": "a", "loss": "hinge", "C": 1.0, "cells": [{"solver": "SGD", "status": "timeout"}]}
+    results = {"problems": [before, {**before, "set": "b", "cells": [{"solver": "auto", "status": "timeout"}]}]}
+
+    def names(options, *what):
+        asked, skipped = taking_part(parse(options), present, results, info, what)
+        return [item.name for item in asked], set(skipped)
+
+    assert names([], "a", "hinge", 1.0) == (["auto", "dcd", "SGD", "liblinear"], {"skglm"})
+    assert names([], "a", "hinge", 10.0) == (["auto", "liblinear"], {"SGD", "skglm"})
+    assert names(["--full"], "a", "hinge", 10.0) == (["auto", "dcd", "skglm", "liblinear"], {"SGD"})
+    assert names([], "a", "squared", 1.0) == (["auto", "dcd", "liblinear"], set())
+
+
 def results_of(cells, half="report"):
     solvers = {"auto": True, "auto@2": True, "peer": False, "peer@2": False}
     problem = {"set": "a", "loss": "hinge", "C": 1.0, "reference": {**OPTIMUM, "seconds": 1.0}, "broken": []}
+    problem |= {"optimum": 0.5, "dual": 0.5}
     return {
         "options": {"targets": [0.01], "time_limit": 10.0, "repeats": 3, "repeat_seconds": 2.0, "give_up": None},
         "machine": machine.describe(),
@@ -414,8 +451,8 @@ def test_generated_sets_have_the_properties_they_are_made_for():
     assert np.allclose(np.asarray(X.multiply(X).sum(axis=1)), 1.0)
 
     X, y = generated.separable(300, 20, 5)
-    w = np.linalg.lstsq(X.toarray(), y, rcond=None)[0]
-    assert (y * (X @ w) > 0).all()
+    outcome = fit(X, y, C=1e3, gap=1e-3)
+    assert (y * (X @ outcome.coef) > 0).all()
     X, y = generated.duplicated(30, 2_000, 40, 6)
     assert np.unique(X.toarray(), axis=0).shape[0] <= 30
     assert generated.dense_wide(20, 300)[0].shape == (20, 300)

@@ -183,7 +183,10 @@ def test_repeated_columns_are_summed_and_the_callers_matrix_left_alone() -> None
         columns.tolist(),
         starts.tolist(),
     )
-    assert np.array_equal(dense_again(*as_rows(sp.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 2)))), [[0, 3]])
+    side_by_side = sp.csr_matrix((np.array([1.0, 2.0]), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
+    in_coordinates = sp.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 2))
+    for other in (side_by_side, in_coordinates):
+        assert squares(as_rows(other)[0]).tolist() == [9.0]
 
 
 def test_unsorted_columns_are_taken_as_they_are() -> None:

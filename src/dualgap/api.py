@@ -128,7 +128,7 @@ def fit(
         rule = rule | epochs(_positive("max_epochs", max_epochs), problem.present)
     if time_limit is not None:
         rule = rule | Seconds(_positive("time_limit", time_limit))
-    rule = rule | Stalled(200 * problem.present)
+    rule = rule | Stalled(1000 * problem.present)
     outcome = solve(
         trainer,
         problem,

@@ -42,6 +42,9 @@ Form = Literal["mean", "J"]
 # An optimum of 0 needs it: a constant target that a free bias fits exactly, or targets that are all 0.
 ABSOLUTE_SHARE = 1e-6
 
+# More than all that can be lost where products of numbers between 1e-100 and 1e100 fall below the smallest float.
+VANISHED = 1e-200
+
 
 class Point(NamedTuple):
     """What a solver offers: a primal point, and a dual point if it has one."""
@@ -105,8 +108,11 @@ class Problem:
     bias: Bias = NoBias()  # noqa: RUF009  (frozen, without state)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.lam) and self.lam > 0):
-            raise InputError(f"lam={self.lam!r} must be a positive finite number")
+        if not 1e-100 <= self.lam <= 1e100:
+            raise InputError(f"lam={self.lam!r} must be a positive number between 1e-100 and 1e100")
+        far = np.abs(self.source.y) > 1e100
+        if far.any():
+            raise InputError(f"y[{int(np.argmax(far))}] is beyond 1e100; rescale the targets")
         if self.loss.task == "classification":
             wrong = np.abs(self.source.y) != 1.0
             if wrong.any():
@@ -189,6 +195,9 @@ class Problem:
     def judge(self, point: Point) -> Judgement:
         """Compute P(point.w, point.b) and D(point.beta) anew, with bounds on their rounding errors."""
         n, d = self.source.n, self.source.d
+        shapes = [np.shape(part) for part in (point.w, point.beta) if part is not None]
+        if shapes not in ([(d,)], [(d,), (n,)]):
+            raise InputError(f"a point of shapes {shapes} does not belong to {n} rows of {d} columns")
         w = canonical(point.w, np.float64)
         beta = canonical(np.zeros(n) if point.beta is None else point.beta, np.float64)
         beta = canonical(self.bias.feasible(beta, self.source.weight), np.float64)
@@ -230,8 +239,8 @@ class Problem:
         ridge = 0.5 * self.lam * length * length
         mean = (sums.loss + sums.loss_lost) / self.total_weight
         value = ridge + penalty + mean
-        error = sums.loss_error / self.total_weight + 16.0 * UNIT * (ridge + penalty + mean)
-        return value, error
+        error = sums.loss_error / self.total_weight + 32.0 * UNIT * (ridge + penalty + mean) + VANISHED
+        return (value, error) if np.isfinite(value + error) else (np.inf, 0.0)  # not finite, or not sure to be
 
     def _dual(self, sums: _Sums, moment: Floats, moment_error: float, reach: float) -> tuple[float, float]:
         """D and a bound on its error, from ``moment = sum c beta x`` and the length of its error."""
@@ -241,7 +250,7 @@ class Problem:
         conjugate = (sums.conjugate + sums.conjugate_lost) / weight
         length = norm(moment)
         ridge = 0.5 * scale * length * length / weight
-        moment_error += COMPENSATED * length
+        moment_error += COMPENSATED * length + VANISHED
         ridge_error = scale / weight * (length * moment_error + 0.5 * moment_error**2)
 
         strength = self.bias.strength(self.lam)
@@ -251,17 +260,19 @@ class Problem:
             push = pull = term_error = 0.0
         elif strength == 0.0:
             push = pull = 0.0
-            if not np.isfinite(reach):
+            if sums.mass > 0.0 and not np.isfinite(reach):
                 return -np.inf, 0.0
-            term_error = (abs(z) + z_error) * reach
+            term_error = (abs(z) + z_error) * reach if sums.mass > 0.0 else 0.0
         else:
             push, pull = self.bias.centre * z, z * z / (2.0 * strength)
             term_error = z_error * (abs(self.bias.centre) + (abs(z) + z_error) / strength)
 
         value = -conjugate - ridge - push - pull
         size = abs(conjugate) + ridge + abs(push) + pull
-        error = sums.conjugate_error / weight + ridge_error + term_error + 16.0 * UNIT * size
-        return value, error
+        if sums.mass == 0.0:
+            return 0.0, 0.0
+        error = sums.conjugate_error / weight + ridge_error + term_error + 32.0 * UNIT * size + VANISHED
+        return (value, error) if np.isfinite(value + error) else (-np.inf, 0.0)
 
     def certificate(self, primal: float, primal_error: float, dual: float, dual_error: float) -> Certificate:
         """Put a primal and a dual value together; they may belong to different moments of a run."""
@@ -361,9 +372,10 @@ def _judge(
 def _loss_at_zero(y: Floats, weight: Floats, loss: Any) -> float:
     total = lost = 0.0
     for i in range(y.shape[0]):
-        total, rest = two_sum(total, weight[i] * loss.value(y[i], 0.0))
-        lost += rest
-    return total + lost
+        if weight[i] > 0.0:
+            total, rest = two_sum(total, weight[i] * loss.value(y[i], 0.0))
+            lost += rest
+    return total + lost if total < np.inf else np.inf  # a hard margin is not met at 0
 
 
 @kernel

@@ -47,7 +47,7 @@ class CSR(NamedTuple):
     def add(self, i: int, scale: float, w: Floats) -> None:
         """``w += scale x_i``."""
         for p in range(self.starts[i], self.starts[i + 1]):
-            w[self.columns[p]] += scale * self.values[p]
+            w[self.columns[p]] += scale * np.float64(self.values[p])
 
     def count(self, i: int) -> int:
         """The number of stored entries."""
@@ -101,7 +101,7 @@ class Dense(NamedTuple):
     def add(self, i: int, scale: float, w: Floats) -> None:
         """``w += scale x_i``."""
         for j in range(self.matrix.shape[1]):
-            w[j] += scale * self.matrix[i, j]
+            w[j] += scale * np.float64(self.matrix[i, j])
 
     def count(self, i: int) -> int:
         """The number of stored entries."""
@@ -156,13 +156,14 @@ def as_rows(X: Any) -> tuple[Rows, int]:
 
 
 def squares(rows: Rows) -> Floats:
-    """``|x_i|^2`` for every row, or an error where float64 cannot hold one."""
+    """``|x_i|^2`` for every row, or an error where it is so extreme that products with it might not fit float64."""
     found = np.empty(row_count(rows))
     bad = _squares(rows, found)
     if bad >= 0:
         size = "large" if found[bad] > 1.0 else "small"
         raise InputError(
-            f"row {bad} of X has values so {size} that their squares do not fit into float64; rescale the columns of X"
+            f"row {bad} of X has values so {size} (beyond 1e100 or below 1e-100) that products with them may not fit "
+            "into float64; rescale the columns of X"
         )
     return found
 
@@ -201,6 +202,11 @@ def _sparse_rows(X: Any) -> tuple[CSR, int]:
         raise InputError(f"X has {width} columns; at most 2**32 are supported, so hash them to fewer")
     starts = canonical(matrix.indptr, np.int64)
     indices = matrix.indices
+    if starts.shape != (matrix.shape[0] + 1,) or indices.shape != matrix.data.shape:
+        raise InputError(
+            f"X is no valid CSR matrix: {matrix.shape[0]} rows, {starts.size} offsets, {indices.size} columns, "
+            f"{matrix.data.size} values; there must be one offset more than rows, and as many columns as values"
+        )
     columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
     if indices.dtype.itemsize > 4 and indices.size and (indices.min() < 0 or indices.max() >= width):
         raise InputError(f"X names column {indices.min() if indices.min() < 0 else indices.max()} of {width}")
@@ -216,8 +222,9 @@ def _sparse_rows(X: Any) -> tuple[CSR, int]:
 
 
 def _refuse_bad_values(rows: Rows) -> None:
+    first, last = (rows.starts[0], rows.starts[-1]) if isinstance(rows, CSR) else (0, rows.matrix.size)
     values = rows.values if isinstance(rows, CSR) else rows.matrix.reshape(-1)
-    bad = _first_not_finite(values)
+    bad = _first_not_finite(values, first, last)
     if bad < 0:
         return
     if isinstance(rows, CSR):
@@ -238,10 +245,8 @@ _BROKEN, _UNORDERED = 1, 2
 def _check_structure(rows: CSR, width: int) -> tuple[int, int]:
     """(0, -1) if every row lists rising columns below width, else what is wrong and the first row where it is."""
     unordered = -1
-    if rows.starts[0] < 0 or rows.starts[rows.starts.shape[0] - 1] > rows.columns.shape[0]:
-        return _BROKEN, 0
     for i in range(rows.starts.shape[0] - 1):
-        if rows.starts[i] > rows.starts[i + 1]:
+        if rows.starts[i] < 0 or rows.starts[i] > rows.starts[i + 1] or rows.starts[i + 1] > rows.columns.shape[0]:
             return _BROKEN, i
         before = np.int64(-1)
         for p in range(rows.starts[i], rows.starts[i + 1]):
@@ -267,8 +272,8 @@ def _first_repeated(rows: CSR, width: int) -> int:
 
 
 @kernel
-def _first_not_finite(values: Any) -> int:
-    for p in range(values.shape[0]):
+def _first_not_finite(values: Any, first: int, last: int) -> int:
+    for p in range(first, last):
         if not np.isfinite(values[p]):
             return p
     return -1
@@ -276,9 +281,9 @@ def _first_not_finite(values: Any) -> int:
 
 @kernel
 def _squares(rows: Any, found: Floats) -> int:
-    """Fill in the squared norms; the first row whose norm overflows, or vanishes though the row does not, or -1."""
+    """Fill in the squared norms; the first row whose norm is too large, or too small though not 0, or -1."""
     for i in range(found.shape[0]):
         found[i] = rows.square(i)
-        if not found[i] < 1e300 or (found[i] < 1e-280 and rows.largest(i) > 0.0):
+        if not found[i] <= 1e200 or (found[i] < 1e-200 and rows.largest(i) > 0.0):
             return i
     return -1

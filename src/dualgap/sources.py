@@ -136,6 +136,10 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) ->
         if weight.min() < 0:
             bad = int(np.argmax(weight < 0))
             raise InputError(f"sample_weight[{bad}] is {weight[bad]:g}; weights must be >= 0 (0 leaves the row out)")
+        extreme = (weight > 1e100) | ((weight > 0) & (weight < 1e-100))
+        if extreme.any():
+            bad = int(np.argmax(extreme))
+            raise InputError(f"sample_weight[{bad}] is {weight[bad]:g}; weights must be 0 or between 1e-100 and 1e100")
         if not weight.any():
             raise InputError("all sample weights are zero; at least one row must have a positive weight")
     return InMemory(
