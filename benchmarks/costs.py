@@ -7,26 +7,21 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from . import generated, roster, sets
-from .environments import MAIN, ensure
-from .pool import Pool
+from . import generated
 
 Row = dict[str, Any]
 _LAM = 1e-5
-_SIZES = {"quick": (500, 2_000), "default": (10_000, 30_000, 100_000, 300_000)}
-_SIZES["full"] = (*_SIZES["default"], 1_000_000, 3_000_000)
+SIZES = {"quick": (500, 2_000), "default": (10_000, 30_000, 100_000, 300_000)}
+SIZES["full"] = (*SIZES["default"], 1_000_000, 3_000_000)
 
 
-def _sparse(n: int, d: int, per_row: int, dtype: str = "float64") -> tuple[Any, Any]:
+def sparse(n: int, d: int, per_row: int, dtype: str = "float64") -> tuple[Any, Any]:
     """Uniform columns: the worst case for the cache."""
     rng = np.random.default_rng(5)
     row = np.repeat(np.arange(n), per_row)
@@ -35,7 +30,7 @@ def _sparse(n: int, d: int, per_row: int, dtype: str = "float64") -> tuple[Any, 
     return X, np.where(rng.random(n) < 0.5, 1.0, -1.0)
 
 
-def _dense(n: int, d: int, dtype: str = "float64") -> tuple[Any, Any]:
+def dense(n: int, d: int, dtype: str = "float64") -> tuple[Any, Any]:
     X, y = generated.dense_tall(n, d)
     return X.astype(dtype), y
 
@@ -44,11 +39,11 @@ def steps(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
     """Nanoseconds a step and a stored entry read or written (a dot and an add count apart), certificates left out."""
     scale = 1 if tier == "quick" else 40
     shapes: dict[str, Callable[[str], tuple[Any, Any]]] = {
-        "CSR, 10 a row, 1,000 columns": lambda dtype: _sparse(1000 * scale, 1_000, 10, dtype),
-        "CSR, 100 a row, 50,000 columns": lambda dtype: _sparse(250 * scale, 50_000, 100, dtype),
-        "CSR, 100 a row, 1,000,000 columns": lambda dtype: _sparse(250 * scale, 1_000_000, 100, dtype),
-        "dense, 20 columns": lambda dtype: _dense(1000 * scale, 20, dtype),
-        "dense, 1,000 columns": lambda dtype: _dense(25 * scale, 1_000, dtype),
+        "CSR, 10 a row, 1,000 columns": lambda dtype: sparse(1000 * scale, 1_000, 10, dtype),
+        "CSR, 100 a row, 50,000 columns": lambda dtype: sparse(250 * scale, 50_000, 100, dtype),
+        "CSR, 100 a row, 1,000,000 columns": lambda dtype: sparse(250 * scale, 1_000_000, 100, dtype),
+        "dense, 20 columns": lambda dtype: dense(1000 * scale, 20, dtype),
+        "dense, 1,000 columns": lambda dtype: dense(25 * scale, 1_000, dtype),
     }
     for title, make in shapes.items():
         for dtype in ("float64", "float32"):
@@ -68,7 +63,7 @@ def rows(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
     """Seconds to a gap of 1e-3 as the rows grow; linear growth has an exponent of 1."""
     for solver in solvers:
         before: tuple[int, float] | None = None
-        for n in _SIZES[tier]:
+        for n in SIZES[tier]:
             X, y = generated.text(n, 47_000, 60)
             outcome = _fit(X, y, solver=solver, lam=_LAM, gap=1e-3)
             seconds = outcome.trace[-1].seconds
@@ -79,9 +74,9 @@ def rows(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
 
 def columns(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
     """The same number of entries over more and more columns: what leaving the cache costs."""
-    n = _SIZES[tier][1]
+    n = SIZES[tier][1]
     for d in (1_000, 10_000, 100_000, 1_000_000):
-        X, y = _sparse(n, d, 50)
+        X, y = sparse(n, d, 50)
         for solver in solvers:
             outcome = _fit(X, y, solver=solver, lam=1.0 / n, gap=0.0, max_epochs=5)
             last = outcome.trace[-1]
@@ -92,36 +87,16 @@ def columns(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
 
 def threads(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
     """The same problem on more threads."""
-    X, y = generated.text(_SIZES[tier][-1 if tier == "quick" else 2], 47_000, 60)
+    X, y = generated.text(SIZES[tier][-1 if tier == "quick" else 2], 47_000, 60)
     for solver in ["auto", *solvers]:
         for count in range(1, (os.cpu_count() or 1) + 1):
             outcome = _fit(X, y, solver=solver, lam=_LAM, gap=1e-4, threads=count)
             yield {"solver": solver, "threads": count, **_cost(outcome)}
 
 
-def memory(tier: str) -> Iterator[Row]:
-    """Growth of the peak memory of a fresh process during a fit, over the size of the arrays of X."""
-    n = _SIZES[tier][-1 if tier == "quick" else 2]
-    kinds = {
-        "CSR float64": partial(_sparse, n, 50_000, 100),
-        "CSR float32": partial(_sparse, n, 50_000, 100, "float32"),
-        "dense float64": partial(_dense, n, 100),
-        "dense float32": partial(_dense, n, 100, "float32"),
-    }
-    judge = roster.ours([1])[0]
-    with tempfile.TemporaryDirectory(prefix="dualgap-micro-") as folder:
-        for title, make in kinds.items():
-            item = sets.DataSet(title.replace(" ", "-"), "tune", "quick", make)
-            info = sets.cached(item, None, Path(folder))
-            with Pool({MAIN: ensure(MAIN)}, Path(folder)) as pool:
-                answer, _ = pool.run(judge, info, "hinge", 1.0, "auto", 0.5, 60.0)
-            share = answer["memory"] / info.bytes
-            yield {"data": title, "MB of X": info.bytes / 1e6, "MB grown": answer["memory"] / 1e6, "share": share}
-
-
 def certificates(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
     """What share of the time goes into proofs."""
-    n = _SIZES[tier][1]
+    n = SIZES[tier][1]
     for title, (X, y) in {"text": generated.text(n, 30_000, 60), "dense": generated.dense_tall(n, 30)}.items():
         for solver in solvers:
             for gap in (1e-2, 1e-4):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import HERE, costs, machine, startup
+from . import HERE, costs, machine, memory, startup
 from .appendix import taken_on
 from .cells import markdown
 from .run import finite
@@ -30,6 +30,16 @@ def first_fits() -> list[Row]:
     return [{"kernel cache": name, **times} for name, times in startup.first_fits().items()]
 
 
+def memories(tier: str) -> list[Row]:
+    """Growth of the peak memory of a process during a fit, over the size of the arrays of X; the vectors of y count."""
+    found = []
+    for kind in memory.KINDS:
+        grown = memory.growth(kind, costs.SIZES[tier][-1 if tier == "quick" else 2])
+        share = grown["grown"] / grown["bytes"]
+        found.append({"data": kind, "MB of X": grown["bytes"] / 1e6, "MB grown": grown["grown"] / 1e6, "share": share})
+    return found
+
+
 def measure(tier: str, solvers: Sequence[str], chosen: Sequence[str]) -> dict[str, Any]:
     """The chosen parts, as rows of plain numbers, each with a sentence on what it says."""
     parts: dict[str, tuple[Callable[..., Iterable[Row]], tuple[Any, ...]]] = {
@@ -39,7 +49,7 @@ def measure(tier: str, solvers: Sequence[str], chosen: Sequence[str]) -> dict[st
         "rows": (costs.rows, (tier, solvers)),
         "columns": (costs.columns, (tier, solvers)),
         "threads": (costs.threads, (tier, solvers)),
-        "memory": (costs.memory, (tier,)),
+        "memory": (memories, (tier,)),
         "certificates": (costs.certificates, (tier, solvers)),
     }
     for name in chosen:

@@ -147,9 +147,7 @@ def overview(results: Results, path: Path) -> None:
     axes.set_yticks(range(len(rows)), labels, fontsize=8)
     axes.set_ylim(-1, len(rows))
     axes.grid(True, axis="both", color="0.92", linewidth=0.8)
-    axes.set_xlabel(
-        "seconds of the best peer with no more threads / seconds of ours, certified   (right: ours is faster)"
-    )
+    axes.set_xlabel("times faster than the best peer with no more threads, certificate included")
     note = "filled: sets reported on; open: tuned on; at the edge: only one side got there"
     axes.set_title(note, loc="left", fontsize=10)
     figure.legend(loc="outside upper right", ncols=len(names), frameon=False)

@@ -118,13 +118,17 @@ def _seconds(results: Results, loss: str, C: float, target: float) -> str:
 
 def _own(results: Results, loss: str) -> str:
     """All solvers of ours: one row a solver, one column a set."""
-    names = [name for name, item in results["solvers"].items() if item["ours"]]
+    mine = [name for name, item in results["solvers"].items() if item["ours"]]
     problems = [problem for problem in results["problems"] if problem["loss"] == loss]
-    if not names or not problems:
+    if not mine or not problems:
         return ""
     parts = [f"## The solvers of dualgap, {loss}: seconds to a certified gap"]
     for C in sorted({problem["C"] for problem in problems}):
         here = [problem for problem in problems if problem["C"] == C]
+        asked = {cell["solver"] for problem in here for cell in problem["cells"] if cell["status"] != "unsupported"}
+        names = [name for name in mine if name in asked]
+        if names == autos(results):
+            continue  # the tables above say it all
         for target in targets(results):
             columns = [{name: cells_at(problem, target).get(name) for name in names} for problem in here]
             best = [min(map(_time, column.values())) for column in columns]
@@ -133,7 +137,7 @@ def _own(results: Results, loss: str) -> str:
                 for name in names
             ]
             parts.append(markdown([f"C = {C:g}, to {target:g}", *(problem["set"] for problem in here)], rows))
-    return "\n\n".join(parts)
+    return "\n\n".join(parts) if len(parts) > 1 else ""
 
 
 def _time(cell: Cell | None) -> float:

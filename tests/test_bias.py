@@ -62,7 +62,7 @@ def test_biases_by_name() -> None:
         make_bias("augmentd")
 
 
-@pytest.mark.parametrize("rho", [0.0, -1.0, np.nan, np.inf])
-def test_rho_must_be_positive(rho: float) -> None:
+@pytest.mark.parametrize("rho", [0.0, -1.0, np.nan, np.inf, 1e200, 1e-200])
+def test_rho_must_be_positive_and_its_square_a_float(rho: float) -> None:
     with pytest.raises(InputError, match="rho="):
         Augmented(rho)

@@ -325,8 +325,14 @@ def test_the_norm_of_w_and_the_change_of_form_stay_within_the_bound() -> None:
 
 @pytest.mark.parametrize(
     ("value", "columns", "weight", "lam", "beta"),
-    [(1e-8, 2000, 1e-154, 1.0, 1.0), (1e-140, 1, 1.0, 1e-298, 1e-25), (1.0, 1, 3e-310, 1.0, 0.3)],
-    ids=["tiny weights", "tiny values", "subnormal weights"],
+    [
+        (1e-8, 2000, 1e-154, 1.0, 1.0),
+        (1e-140, 1, 1.0, 1e-298, 1e-25),
+        (1.0, 1, 3e-310, 1.0, 0.3),
+        (1.0, 1, 1e-100, 1e-90, 1e-98),
+        (1e-70, 900, 1e-95, 1e-99, 1e-20),
+    ],
+    ids=["tiny weights", "tiny values", "subnormal weights", "tiny moment", "tiny everything"],
 )
 def test_no_square_vanishes_unnoticed(value: float, columns: int, weight: float, lam: float, beta: float) -> None:
     """Numbers whose squares underflow are refused, or the bound covers what is lost."""
@@ -446,8 +452,8 @@ def test_a_model_that_is_not_finite_has_an_infinite_objective(loss: Any, bad: fl
 def test_overflow_is_infinite_and_not_nan() -> None:
     far = Problem(in_memory([[1e60]], [1.0]), Squared(), 1.0)
     assert far.certify(Point(np.array([1e100]), 0.0, None)).primal == np.inf
-    heavy = Problem(in_memory([[1e149], [1e149]], [1.0, -1.0], [1e20, 1e20]), Hinge(), 1.0)
-    assert heavy.certify(Point(np.zeros(1), 0.0, np.array([1.0, -0.5]))).dual <= -3e296
+    heavy = Problem(in_memory([[1e99], [1e99]], [1.0, -1.0], [1e100, 1e100]), Hinge(), 1.0)
+    assert heavy.certify(Point(np.zeros(1), 0.0, np.array([1.0, -0.5]))).dual <= -3e196
 
 
 def test_the_zero_dual_holds_under_a_free_bias_that_nothing_ties_down() -> None:

@@ -178,7 +178,7 @@ class SMO(Decomposition):
         end = state.counts.visits + budget
         state = state._replace(paused=False)
         while state.counts.visits < end and not state.paused:
-            left = (end - state.counts.visits) // (2 * max(state.active, 1)) + 1
+            left = math.ceil((end - state.counts.visits) / (2 * max(state.active, 1)))
             allowed = min(_REVIEW - state.steps, left)
             rows = state.order[: state.active]
             if state.threshold == math.inf:
