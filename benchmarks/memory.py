@@ -43,7 +43,8 @@ def growth(kind: str, rows: int) -> dict[str, float]:
 
 def size(X: Any) -> int:
     """Bytes of the arrays of X."""
-    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes)
+    arrays = [X.data, X.indices, X.indptr] if hasattr(X, "indptr") else [X]
+    return sum(int(array.nbytes) for array in arrays)
 
 
 def _probe(kind: str, rows: int) -> dict[str, float]:

@@ -65,7 +65,7 @@ REFUSED = [
     ({"pg_tol": "tight"}, "pg_tol='tight'.*float"),
     ({"pg_tol": -1.0}, "pg_tol=-1.0"),
     ({"bias": "free"}, "unknown bias 'free'"),
-    ({"bias": "augmented", "rho": 0.0}, "rho=0.0"),
+    ({"bias": "augmented", "rho": 0.0}, "rho=0.0 must lie"),
     ({"penalty": "l1"}, "skglm"),
     ({"penalty": "elasticnet"}, "SGDClassifier"),
 ]

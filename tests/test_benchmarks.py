@@ -24,7 +24,7 @@ from dualgap.sources import in_memory
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the harness is no part of the installed package
 
-from benchmarks import environments, generated, machine, measure, micro, run, sets, tables  # noqa: E402
+from benchmarks import environments, generated, machine, measure, memory, micro, run, sets, tables  # noqa: E402
 from benchmarks.cells import advantage, cells_at  # noqa: E402
 from benchmarks.environments import MAIN, Environment  # noqa: E402
 from benchmarks.objective import LOSSES, objective  # noqa: E402
@@ -487,13 +487,15 @@ def test_parsed_files_are_cached_until_the_file_changes(tmp_path):
     assert sets.cached(item, tmp_path, tmp_path / "cache").fingerprint != first.fingerprint
 
 
-def test_micro_measures_its_parts(tmp_path):
+def test_micro_measures_its_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "KINDS", {"dense float64": memory.KINDS["dense float64"]})
     parts = "rows,memory,certificates"
     assert micro.main(["--quick", "--parts", parts, "--solvers", "dcd", "--out", str(tmp_path)]) == 0
     found = strictly((tmp_path / "micro.json").read_text())["parts"]
     assert list(found) == parts.split(",")
     assert all(row["relative gap"] <= row["gap asked"] for row in found["certificates"]["rows"])
     assert [row["rows"] for row in found["rows"]["rows"]] == [500, 2_000]
+    assert [row["MB of X"] for row in found["memory"]["rows"]] == [1.6]
     assert_tables_are_rectangular((tmp_path / "MICRO.md").read_text())
     with pytest.raises(ValueError, match="first_fits"):
         micro.measure("quick", ["dcd"], ["nothing"])

@@ -66,8 +66,8 @@ class Augmented:
     centre = 0.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.rho) and self.rho > 0):
-            raise InputError(f"rho={self.rho!r} must be a positive finite number (use bias='none' to have no bias)")
+        if not 1e-100 <= self.rho <= 1e100:
+            raise InputError(f"rho={self.rho!r} must lie between 1e-100 and 1e100 (use bias='none' to have no bias)")
 
     def strength(self, lam: float) -> float:
         """``b = rho w_0`` with ``lam/2 w_0^2`` in the objective."""

@@ -146,7 +146,7 @@ class SmoothHinge(NamedTuple):
         return 0.5 * self.gamma * a * a - a if 0.0 <= a <= 1.0 else _INF
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return y * clip((curvature * y * beta + 1.0 - y * score) / (curvature + self.gamma), 0.0, 1.0)
+        return y * clip((curvature * y * beta + (1.0 - y * score)) / (curvature + self.gamma), 0.0, 1.0)
 
     def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
         a = y * beta
@@ -186,7 +186,7 @@ class SquaredHinge(NamedTuple):
         return a * a / (4.0 * self.scale) - a if a >= 0.0 else _INF
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return y * max(0.0, (curvature * y * beta + 1.0 - y * score) / (curvature + 0.5 / self.scale))
+        return y * max(0.0, (curvature * y * beta + (1.0 - y * score)) / (curvature + 0.5 / self.scale))
 
     def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
         a = y * beta
@@ -230,7 +230,7 @@ class ModifiedHuber(NamedTuple):
         return a * a / (4.0 * self.scale) - a if 0.0 <= a <= 4.0 * self.scale else _INF
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
-        free = (curvature * y * beta + 1.0 - y * score) / (curvature + 0.5 / self.scale)
+        free = (curvature * y * beta + (1.0 - y * score)) / (curvature + 0.5 / self.scale)
         return y * clip(free, 0.0, 4.0 * self.scale)
 
     def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
@@ -348,7 +348,7 @@ class Squared(NamedTuple):
         return beta * beta / (4.0 * self.scale) - y * beta
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return (curvature * beta + y - score) / (curvature + 0.5 / self.scale)
+        return (curvature * beta + (y - score)) / (curvature + 0.5 / self.scale)
 
     def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
         gradient = score - y + 0.5 * beta / self.scale
@@ -392,7 +392,7 @@ class Huber(NamedTuple):
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         bound = 2.0 * self.threshold
-        return clip((curvature * beta + y - score) / (curvature + 0.5), -bound, bound)
+        return clip((curvature * beta + (y - score)) / (curvature + 0.5), -bound, bound)
 
     def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
         bound = 2.0 * self.threshold
@@ -451,7 +451,7 @@ class EpsilonInsensitive(NamedTuple):
         return self.epsilon * abs(beta) - y * beta if abs(beta) <= 1.0 else _INF
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return clip(soft(curvature * beta + y - score, self.epsilon) / max(curvature, _TINY), -1.0, 1.0)
+        return clip(soft(curvature * beta + (y - score), self.epsilon) / max(curvature, _TINY), -1.0, 1.0)
 
     def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
         left = score - y + (self.epsilon if beta > 0.0 else -self.epsilon)
@@ -483,7 +483,7 @@ class SquaredEpsilonInsensitive(NamedTuple):
         return 0.25 * beta * beta + self.epsilon * abs(beta) - y * beta
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return soft(curvature * beta + y - score, self.epsilon) / (curvature + 0.5)
+        return soft(curvature * beta + (y - score), self.epsilon) / (curvature + 0.5)
 
     def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
         gradient = score - y + 0.5 * beta

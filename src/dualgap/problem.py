@@ -246,12 +246,12 @@ class Problem:
         """D and a bound on its error, from ``moment = sum c beta x`` and the length of its error."""
         if not np.isfinite(sums.conjugate):
             return -np.inf, 0.0
-        weight, scale = self.total_weight, self.scale
+        weight = self.total_weight
         conjugate = (sums.conjugate + sums.conjugate_lost) / weight
-        length = norm(moment)
-        ridge = 0.5 * scale * length * length / weight
-        moment_error += COMPENSATED * length + VANISHED
-        ridge_error = scale / weight * (length * moment_error + 0.5 * moment_error**2)
+        length = norm(moment / weight)  # the square of the moment itself might vanish or overflow
+        ridge = 0.5 * length * length / self.lam
+        length_error = moment_error / weight + 2.0 * COMPENSATED * length
+        ridge_error = (length * length_error + 0.5 * length_error**2) / self.lam
 
         strength = self.bias.strength(self.lam)
         z = (sums.balance + sums.balance_lost) / weight
