@@ -43,7 +43,7 @@ def reference(
             message = f"certified primal value {last['primal']!r}, computed independently {primal!r}"
             raise WorkerError("disagreement", message)
         found["primal"], found["dual"] = min(found["primal"], primal), max(found["dual"], last["dual"])
-        found["relative_gap"] = found["primal"] / found["dual"] - 1.0 if found["dual"] > 0 else None
+        found["relative_gap"] = found["primal"] / found["dual"] - 1.0 if found["dual"] > 0 else math.inf
         found["seconds"] += answer["seconds"]
         found["solver"] = ", ".join(filter(None, [found["solver"], answer["note"]]))
         if last["relative_gap"] <= GAP:

@@ -24,7 +24,7 @@ from dualgap.sources import in_memory
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the harness is no part of the installed package
 
-from benchmarks import environments, generated, machine, measure, memory, micro, run, sets, tables  # noqa: E402
+from benchmarks import environments, generated, machine, measure, memory, micro, publish, run, sets, tables  # noqa: E402
 from benchmarks.cells import advantage, cells_at  # noqa: E402
 from benchmarks.environments import MAIN, Environment  # noqa: E402
 from benchmarks.objective import LOSSES, objective  # noqa: E402
@@ -93,6 +93,23 @@ def test_quick_run_writes_tables_and_plots(quick):
     pictures = {path.stem: path.read_bytes() for path in (quick / "plots").glob("*.png")}
     assert set(pictures) == {"overview", "quick-text-hinge-C1", "quick-text-logistic-C1", "quick-dense-hinge-C1"}
     assert all(picture.startswith(b"\x89PNG") and len(picture) > 5_000 for picture in pictures.values())
+
+
+def test_only_finished_runs_are_published(quick, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="the overview needs matplotlib")
+    monkeypatch.setattr(publish, "PAGE", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(publish, "PICTURE", tmp_path / "overview.png")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    results = strictly((quick / "results.json").read_text())
+    (copy / "results.json").write_text(json.dumps({**results, "finished": False}))
+    monkeypatch.setattr(sys, "argv", ["publish", str(copy)])
+    assert publish.main() == 1
+    assert not (tmp_path / "RESULTS.md").exists()
+    (copy / "results.json").write_text(json.dumps(results))
+    assert publish.main() == 0
+    assert "](overview.png)" in (tmp_path / "RESULTS.md").read_text()
+    assert (tmp_path / "overview.png").stat().st_size > 0
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):

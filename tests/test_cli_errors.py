@@ -55,7 +55,7 @@ CASES: list[tuple[str | None, str, str]] = [
     (None, "--option shrinking", "--option 'shrinking' has no value; write it as --option shrinking=VALUE"),
     (None, "--solver dcd --option shrinking=perhaps", "must be of type bool: true or false"),
     (None, "--bias free-beer", "unknown bias 'free-beer'"),
-    (None, "--bias augmented --rho 0", "rho=0.0 must be a positive finite number"),
+    (None, "--bias augmented --rho 0", "rho=0.0 must lie between 1e-100 and 1e100"),
     (None, "--rho 2", "--rho 2 is for --bias augmented only"),
 ]
 
