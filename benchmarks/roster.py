@@ -102,7 +102,7 @@ PEERS = (
         "skglm",
         "skglm",
         {"hinge": {"svc": TOLERANCES}, "logistic": {"lbfgs": ITERATIONS}},
-        most_rows=20_000,  # on the 32,561 of a9a its LinearSVC needs minutes
+        most_rows=20_000,  # on the 32,561 of a9a its LinearSVC took more than 10 s at a tolerance of 0.1
     ),
     _Peer(
         "vw",

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from dualgap.errors import InputError
 from dualgap.jit import kernel
-from dualgap.rows import CSR, Dense, as_rows, entry_count, row_count, slice_rows, squares
+from dualgap.rows import CSR, Dense, as_rows, entry_count, row_count, slice_rows
 
 
 def sample(dtype: Any = np.float64) -> np.ndarray:
@@ -36,14 +36,15 @@ def compiled_methods(rows: Any, i: int, scale: float, w: Any, moved: Any) -> Any
     rows.announce(i)
     rows.prefetch(i)
     rows.add(i, scale, moved)
-    return rows.dot(i, w), rows.square(i), rows.count(i), rows.largest(i)
+    fault, square, largest = rows.survey(i, w.shape[0])
+    return rows.dot(i, w), square, rows.count(i), largest + fault
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_row_arithmetic(form: Any, dtype: Any) -> None:
     matrix = (sample() / 7.0).astype(dtype)
-    rows, width = as_rows(form(matrix))
+    rows, width, lengths = as_rows(form(matrix))
     rng = np.random.default_rng(1)
     w, start = rng.normal(size=width), rng.normal(size=width)
     for i, row in enumerate(matrix.astype(np.float64)):
@@ -53,20 +54,20 @@ def test_row_arithmetic(form: Any, dtype: Any) -> None:
         size = np.abs(row) @ np.abs(w)
         for found in (dot, rows.dot(i, w)):
             assert found == pytest.approx(row @ w, abs=1e-15 * size)
-        for found in (square, rows.square(i)):
+        for found in (square, rows.survey(i, width)[1]):
             assert found == pytest.approx(row @ row, rel=1e-15)
         assert count == rows.count(i) == (np.count_nonzero(row) if isinstance(rows, CSR) else width)
-        assert largest == rows.largest(i) == np.abs(row).max()
+        assert largest == rows.survey(i, width)[2] == np.abs(row).max()
         # float32 values must not drag the product down to float32, compiled or not
         assert np.array_equal(plain, start + 0.3 * row)
         assert np.array_equal(jitted, start + 0.3 * row)
-    assert squares(rows) == pytest.approx((matrix.astype(np.float64) ** 2).sum(axis=1), rel=1e-15)
+    assert lengths == pytest.approx((matrix.astype(np.float64) ** 2).sum(axis=1), rel=1e-15)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_dense_arrays_that_fit_are_not_copied(dtype: Any) -> None:
     matrix = sample(dtype)
-    rows, _ = as_rows(matrix)
+    rows, _, _ = as_rows(matrix)
     assert isinstance(rows, Dense)
     assert np.shares_memory(rows.matrix, matrix)
     assert rows.matrix.dtype == dtype
@@ -80,7 +81,7 @@ def test_dense_arrays_that_fit_are_not_copied(dtype: Any) -> None:
 def test_sparse_arrays_that_fit_are_not_copied(kind: Any, index: Any, dtype: Any) -> None:
     matrix = kind(sample(dtype))
     matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
-    rows, width = as_rows(matrix)
+    rows, width, _ = as_rows(matrix)
     assert isinstance(rows, CSR)
     assert (rows.values.dtype, rows.columns.dtype, rows.starts.dtype) == (dtype, np.uint32, np.int64)
     assert np.shares_memory(rows.values, matrix.data)
@@ -97,7 +98,7 @@ def test_read_only_and_mapped_arrays(tmp_path: Path) -> None:
 
     np.save(tmp_path / "dense.npy", matrix)
     mapped = np.load(tmp_path / "dense.npy", mmap_mode="r")
-    rows, width = as_rows(mapped)
+    rows, width, _ = as_rows(mapped)
     assert np.shares_memory(rows.matrix, mapped)  # type: ignore[union-attr]
     assert rows.dot(0, np.ones(width)) == matrix[0].sum()
 
@@ -105,7 +106,7 @@ def test_read_only_and_mapped_arrays(tmp_path: Path) -> None:
     for name in ("data", "indices", "indptr"):
         np.save(tmp_path / f"{name}.npy", getattr(sparse, name))
         setattr(sparse, name, np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
-    rows, width = as_rows(sparse)
+    rows, width, _ = as_rows(sparse)
     assert np.shares_memory(rows.values, sparse.data)  # type: ignore[union-attr]
     assert np.array_equal(dense_again(rows, width), matrix)
     # the same compiled kernels serve them: no array type of their own
@@ -135,7 +136,7 @@ def unaligned(matrix: np.ndarray) -> np.ndarray:
     ids=["fortran", "big-endian", "big-endian-float32", "unaligned", "strided", "reversed", "long", "half", "lists"],
 )
 def test_arrays_that_do_not_fit_are_brought_into_form(change: Any) -> None:
-    rows, width = as_rows(change(sample()))
+    rows, width, _ = as_rows(change(sample()))
     assert isinstance(rows, Dense)
     assert rows.matrix.flags.c_contiguous
     assert rows.matrix.flags.aligned
@@ -158,7 +159,7 @@ def test_arrays_that_do_not_fit_are_brought_into_form(change: Any) -> None:
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_integers(form: Any, dtype: Any, kept: Any) -> None:
     matrix = sample(dtype)
-    rows, width = as_rows(form(matrix))
+    rows, width, _ = as_rows(form(matrix))
     found = dense_again(rows, width)
     assert found.dtype == kept
     assert np.array_equal(found, matrix)
@@ -167,16 +168,16 @@ def test_integers(form: Any, dtype: Any, kept: Any) -> None:
 @pytest.mark.parametrize("layout", ["coo", "csc", "csr", "bsr", "dia", "lil", "dok"])
 @pytest.mark.parametrize("family", ["matrix", "array"])
 def test_sparse_layouts(layout: str, family: str) -> None:
-    rows, width = as_rows(getattr(sp, f"{layout}_{family}")(sample()))
+    rows, width, _ = as_rows(getattr(sp, f"{layout}_{family}")(sample()))
     assert np.array_equal(dense_again(rows, width), sample())
 
 
 def test_repeated_columns_are_summed_and_the_callers_matrix_left_alone() -> None:
     data, columns, starts = np.array([1.0, 2.0, 4.0, 8.0, 16.0]), np.array([2, 0, 2, 1, 1]), np.array([0, 3, 3, 5])
     matrix = sp.csr_matrix((data.copy(), columns.copy(), starts.copy()), shape=(3, 3))
-    rows, width = as_rows(matrix)
+    rows, width, lengths = as_rows(matrix)
     assert np.array_equal(dense_again(rows, width), [[2.0, 0.0, 5.0], [0.0, 0.0, 0.0], [0.0, 24.0, 0.0]])
-    assert squares(rows).tolist() == [29.0, 0.0, 576.0]  # and not 21, the squares of the parts
+    assert lengths.tolist() == [29.0, 0.0, 576.0]  # and not 21, the squares of the parts
     assert rows.count(0) == 2
     assert (matrix.data.tolist(), matrix.indices.tolist(), matrix.indptr.tolist()) == (
         data.tolist(),
@@ -186,12 +187,12 @@ def test_repeated_columns_are_summed_and_the_callers_matrix_left_alone() -> None
     side_by_side = sp.csr_matrix((np.array([1.0, 2.0]), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
     in_coordinates = sp.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 2))
     for other in (side_by_side, in_coordinates):
-        assert squares(as_rows(other)[0]).tolist() == [9.0]
+        assert as_rows(other).squares.tolist() == [9.0]
 
 
 def test_unsorted_columns_are_taken_as_they_are() -> None:
     matrix = sp.csr_matrix((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
-    rows, width = as_rows(matrix)
+    rows, width, _ = as_rows(matrix)
     assert np.shares_memory(rows.values, matrix.data)  # type: ignore[union-attr]
     assert np.array_equal(dense_again(rows, width), [[2.0, 3.0, 1.0]])
 
@@ -246,7 +247,7 @@ def test_offsets_are_checked_before_the_columns_they_point_to() -> None:
 def test_offsets_may_leave_entries_out() -> None:
     """A slice of larger arrays, with spare room at both ends, holds just its own entries."""
     matrix = broken(data=np.r_[np.nan, np.arange(1.0, 11.0), np.inf], indptr=np.array([1, 4, 8, 11]))
-    rows, width = as_rows(matrix)
+    rows, width, _ = as_rows(matrix)
     assert entry_count(rows) == 10
     assert rows.dot(0, np.ones(width)) == 1.0 + 2.0 + 3.0
 
@@ -283,19 +284,19 @@ def test_shapes_and_types_that_are_no_matrix_of_numbers() -> None:
 def test_norms_that_float64_cannot_hold_are_refused(form: Any, value: float, size: str) -> None:
     matrix = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, value]])
     with pytest.raises(InputError, match=f"row 2 of X has values so {size}"):
-        squares(as_rows(form(matrix))[0])
+        as_rows(form(matrix))
 
 
 def test_extreme_values_within_reach_are_kept() -> None:
     matrix = np.array([[1e99, 1e-200], [1e-99, 0.0], [0.0, 0.0]])
-    assert squares(as_rows(matrix)[0]) == pytest.approx([1e198, 1e-198, 0.0], rel=1e-14, abs=0.0)
+    assert as_rows(matrix).squares == pytest.approx([1e198, 1e-198, 0.0], rel=1e-14, abs=0.0)
     tiny = np.full((1, 2), 1e-45, dtype=np.float32)  # below the normal range of float32
-    assert squares(as_rows(tiny)[0])[0] == pytest.approx(2.0 * float(tiny[0, 0]) ** 2, rel=1e-15, abs=0.0)
+    assert as_rows(tiny).squares[0] == pytest.approx(2.0 * float(tiny[0, 0]) ** 2, rel=1e-15, abs=0.0)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_slices_share_memory(form: Any) -> None:
-    rows, width = as_rows(form(sample()))
+    rows, width, _ = as_rows(form(sample()))
     part = slice_rows(rows, 3, 8)
     assert row_count(part) == 5
     assert entry_count(part) == (np.count_nonzero(sample()[3:8]) if isinstance(part, CSR) else 55)

@@ -1,7 +1,8 @@
 """How a row of data is stored: CSR or Dense. Nothing else in the project asks which.
 
-The methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``square(i)``, and
-``announce(i)`` / ``prefetch(i)``: ask for what ``prefetch(i)`` reads, then for the row itself, some visits ahead.
+The methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``survey(i, width)``
+(a first look), and ``announce(i)`` / ``prefetch(i)``: ask for what ``prefetch(i)`` reads, then for the row itself, some
+visits ahead.
 Sums run in float64 whatever the values are stored in. Column numbers are uint32: without the test for negative
 indices that signed ones get, a gather runs 1.3 times as fast.
 """
@@ -18,6 +19,7 @@ from .errors import InputError
 from .jit import kernel, kernel_type, prefetch
 
 _LINE = 16  # entries of 4 bytes in a cache line
+UNORDERED, EXTREME, NOT_FINITE, BROKEN = 1, 2, 3, 4  # what may be wrong with a row, from the mildest to the worst
 
 
 @kernel_type
@@ -53,20 +55,27 @@ class CSR(NamedTuple):
         """The number of stored entries."""
         return self.starts[i + 1] - self.starts[i]  # type: ignore[no-any-return]
 
-    def square(self, i: int) -> float:
-        """``|x_i|^2``."""
-        total = 0.0
-        for p in range(self.starts[i], self.starts[i + 1]):
+    def survey(self, i: int, width: int) -> tuple[int, float, float]:
+        """What is wrong with a row (0: nothing), its squared length and its largest absolute value, in one look."""
+        first, last = self.starts[i], self.starts[i + 1]
+        if first < 0 or first > last or last > self.columns.shape[0]:
+            return BROKEN, 0.0, 0.0
+        fault = 0
+        square = largest = 0.0
+        before = np.int64(-1)
+        for p in range(first, last):
+            column = np.int64(self.columns[p])
+            if column >= width:
+                return BROKEN, 0.0, 0.0
+            if column <= before and fault == 0:
+                fault = UNORDERED
+            before = column
             value = np.float64(self.values[p])
-            total += value * value
-        return total
-
-    def largest(self, i: int) -> float:
-        """The largest absolute value."""
-        found = 0.0
-        for p in range(self.starts[i], self.starts[i + 1]):
-            found = max(found, abs(np.float64(self.values[p])))
-        return found
+            if not np.isfinite(value):
+                fault = NOT_FINITE
+            square += value * value
+            largest = max(largest, abs(value))
+        return fault, square, largest
 
     def announce(self, i: int) -> None:
         """Fetch where the row is."""
@@ -107,20 +116,17 @@ class Dense(NamedTuple):
         """The number of stored entries."""
         return int(self.matrix.shape[1])
 
-    def square(self, i: int) -> float:
-        """``|x_i|^2``."""
-        total = 0.0
-        for j in range(self.matrix.shape[1]):
+    def survey(self, i: int, width: int) -> tuple[int, float, float]:
+        """What is wrong with a row (0: nothing), its squared length and its largest absolute value, in one look."""
+        fault = 0
+        square = largest = 0.0
+        for j in range(width):
             value = np.float64(self.matrix[i, j])
-            total += value * value
-        return total
-
-    def largest(self, i: int) -> float:
-        """The largest absolute value."""
-        found = 0.0
-        for j in range(self.matrix.shape[1]):
-            found = max(found, abs(np.float64(self.matrix[i, j])))
-        return found
+            if not np.isfinite(value):
+                fault = NOT_FINITE
+            square += value * value
+            largest = max(largest, abs(value))
+        return fault, square, largest
 
     def announce(self, i: int) -> None:
         """Where a dense row is needs no look-up."""
@@ -134,15 +140,25 @@ class Dense(NamedTuple):
 Rows: TypeAlias = CSR | Dense
 
 
-def as_rows(X: Any) -> tuple[Rows, int]:
-    """Rows over the caller's own arrays wherever these already fit, and the number of columns.
+class Surveyed(NamedTuple):
+    """Rows that have been looked at: nothing is wrong with them."""
+
+    rows: Rows
+    width: int
+    squares: Floats  # squared Euclidean lengths
+
+
+def as_rows(X: Any) -> Surveyed:
+    """Rows over the caller's own arrays wherever these already fit, checked in one pass.
 
     Values stay float32 or float64; small integers become float32, which holds them exactly. A row may list its
     columns in any order; entries that name a column twice are summed.
     """
     rows: Rows
+    matrix: Any = X
     if sp.issparse(X):
-        rows, width = _sparse_rows(X)
+        matrix = matrix if matrix.format == "csr" else matrix.tocsr()
+        rows, width = _sparse_rows(matrix), matrix.shape[1]
     else:
         matrix = np.asarray(X)
         if matrix.ndim != 2:
@@ -151,21 +167,15 @@ def as_rows(X: Any) -> tuple[Rows, int]:
                 "rows by columns (X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row)"
             )
         rows, width = Dense(canonical(matrix, _value_type(matrix.dtype))), matrix.shape[1]
-    _refuse_bad_values(rows)
-    return rows, width
-
-
-def squares(rows: Rows) -> Floats:
-    """``|x_i|^2`` for every row, or an error where it is so extreme that products with it might not fit float64."""
-    found = np.empty(row_count(rows))
-    bad = _squares(rows, found)
-    if bad >= 0:
-        size = "large" if found[bad] > 1.0 else "small"
-        raise InputError(
-            f"row {bad} of X has values so {size} (beyond 1e100 or below 1e-100) that products with them may not fit "
-            "into float64; rescale the columns of X"
-        )
-    return found
+    squares = np.empty(row_count(rows))
+    fault, row = _survey(rows, width, squares)
+    if fault == UNORDERED and isinstance(rows, CSR) and _first_repeated(rows, width) >= 0:
+        summed = matrix.copy()
+        summed.sum_duplicates()
+        return as_rows(summed)
+    if fault > UNORDERED:
+        raise InputError(_complaint(rows, width, fault, row, squares))
+    return Surveyed(rows, width, canonical(squares, np.float64))
 
 
 def row_count(rows: Rows) -> int:
@@ -193,70 +203,58 @@ def _value_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
     return np.float32 if dtype.itemsize <= 4 else np.float64
 
 
-def _sparse_rows(X: Any) -> tuple[CSR, int]:
-    matrix = X if X.format == "csr" else X.tocsr()
+def _sparse_rows(matrix: Any) -> CSR:
     if len(matrix.shape) != 2:
         raise InputError(f"X has shape {matrix.shape}; it must have 2 dimensions, rows by columns")
-    width = matrix.shape[1]
+    n, width = matrix.shape
     if width > 2**32:
         raise InputError(f"X has {width} columns; at most 2**32 are supported, so hash them to fewer")
-    starts = canonical(matrix.indptr, np.int64)
-    indices = matrix.indices
-    if starts.shape != (matrix.shape[0] + 1,) or indices.shape != matrix.data.shape:
+    starts, indices = canonical(matrix.indptr, np.int64), matrix.indices
+    if starts.shape != (n + 1,) or indices.shape != matrix.data.shape:
         raise InputError(
-            f"X is no valid CSR matrix: {matrix.shape[0]} rows, {starts.size} offsets, {indices.size} columns, "
-            f"{matrix.data.size} values; there must be one offset more than rows, and as many columns as values"
+            f"X is no valid CSR matrix: {n} rows, {starts.size} offsets, {indices.size} columns, {matrix.data.size} "
+            "values; there must be one offset more than rows, and as many columns as values"
         )
-    columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
     if indices.dtype.itemsize > 4 and indices.size and (indices.min() < 0 or indices.max() >= width):
         raise InputError(f"X names column {indices.min() if indices.min() < 0 else indices.max()} of {width}")
-    rows = CSR(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
-    fault, row = _check_structure(rows, width)
-    if fault == _BROKEN:
-        raise InputError(f"row {row} of X is no valid CSR row: a column beyond {width - 1} or offsets out of order")
-    if fault == _UNORDERED and _first_repeated(rows, width) >= 0:
-        summed = matrix.copy()
-        summed.sum_duplicates()
-        return _sparse_rows(summed)
-    return rows, width
+    columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
+    return CSR(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
 
 
-def _refuse_bad_values(rows: Rows) -> None:
-    first, last = (rows.starts[0], rows.starts[-1]) if isinstance(rows, CSR) else (0, rows.matrix.size)
-    values = rows.values if isinstance(rows, CSR) else rows.matrix.reshape(-1)
-    bad = _first_not_finite(values, first, last)
-    if bad < 0:
-        return
-    if isinstance(rows, CSR):
-        row = int(np.searchsorted(rows.starts, bad, side="right")) - 1
-        column = int(rows.columns[bad])
-    else:
-        row, column = divmod(bad, rows.matrix.shape[1])
-    raise InputError(
-        f"X contains {'NaN' if np.isnan(values[bad]) else 'infinity'} at row {row}, column {column}; "
-        "fill or drop missing values and clip infinite ones first"
+def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats) -> str:
+    if fault == BROKEN:
+        return f"row {row} of X is no valid CSR row: a column beyond {width - 1} or offsets out of order"
+    if fault == NOT_FINITE:
+        columns: Any = np.arange(width)
+        values: Any = rows.matrix[row] if isinstance(rows, Dense) else None
+        if isinstance(rows, CSR):
+            span = slice(rows.starts[row], rows.starts[row + 1])
+            values, columns = rows.values[span], rows.columns[span]
+        bad = int(np.argmin(np.isfinite(values)))
+        return (
+            f"X contains {'NaN' if np.isnan(values[bad]) else 'infinity'} at row {row}, column {columns[bad]}; "
+            "fill or drop missing values and clip infinite ones first"
+        )
+    size = "large" if squares[row] > 1.0 else "small"
+    return (
+        f"row {row} of X has values so {size} (beyond 1e100 or below 1e-100) that products with them may not fit "
+        "into float64; rescale the columns of X"
     )
 
 
-_BROKEN, _UNORDERED = 1, 2
-
-
 @kernel
-def _check_structure(rows: CSR, width: int) -> tuple[int, int]:
-    """(0, -1) if every row lists rising columns below width, else what is wrong and the first row where it is."""
-    unordered = -1
-    for i in range(rows.starts.shape[0] - 1):
-        if rows.starts[i] < 0 or rows.starts[i] > rows.starts[i + 1] or rows.starts[i + 1] > rows.columns.shape[0]:
-            return _BROKEN, i
-        before = np.int64(-1)
-        for p in range(rows.starts[i], rows.starts[i + 1]):
-            column = np.int64(rows.columns[p])
-            if column >= width:
-                return _BROKEN, i
-            if column <= before and unordered < 0:
-                unordered = i
-            before = column
-    return (_UNORDERED, unordered) if unordered >= 0 else (0, -1)
+def _survey(rows: Any, width: int, squares: Floats) -> tuple[int, int]:
+    """Fill in the squared lengths; the worst fault there is and the first row that has it, or (0, -1)."""
+    worst, where = 0, -1
+    for i in range(squares.shape[0]):
+        fault, squares[i], largest = rows.survey(i, width)
+        if fault <= UNORDERED and (squares[i] > 1e200 or (squares[i] < 1e-200 and largest > 0.0)):
+            fault = EXTREME
+        if fault > worst:
+            worst, where = fault, i
+        if fault == BROKEN:
+            break
+    return worst, where
 
 
 @kernel
@@ -268,22 +266,4 @@ def _first_repeated(rows: CSR, width: int) -> int:
             if seen[rows.columns[p]] == i:
                 return i
             seen[rows.columns[p]] = i
-    return -1
-
-
-@kernel
-def _first_not_finite(values: Any, first: int, last: int) -> int:
-    for p in range(first, last):
-        if not np.isfinite(values[p]):
-            return p
-    return -1
-
-
-@kernel
-def _squares(rows: Any, found: Floats) -> int:
-    """Fill in the squared norms; the first row whose norm is too large, or too small though not 0, or -1."""
-    for i in range(found.shape[0]):
-        found[i] = rows.square(i)
-        if not found[i] <= 1e200 or (found[i] < 1e-200 and rows.largest(i) > 0.0):
-            return i
     return -1

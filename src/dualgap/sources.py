@@ -17,7 +17,7 @@ import numpy as np
 
 from .arrays import Floats, canonical
 from .errors import InputError
-from .rows import Rows, as_rows, entry_count, row_count, slice_rows, squares
+from .rows import Rows, as_rows, entry_count, row_count, slice_rows
 
 T = TypeVar("T")
 
@@ -123,8 +123,7 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) ->
     if isinstance(X, InMemory):
         rows, d, norms = X.rows, X.d, X.norms
     else:
-        rows, d = as_rows(X)
-        norms = canonical(squares(rows), np.float64)
+        rows, d, norms = as_rows(X)
     n = row_count(rows)
     if n == 0:
         raise InputError(f"X has no rows (shape {(n, d)}); there is nothing to train on")
