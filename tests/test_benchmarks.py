@@ -95,7 +95,7 @@ def test_quick_run_writes_tables_and_plots(quick):
     assert all(picture.startswith(b"\x89PNG") and len(picture) > 5_000 for picture in pictures.values())
 
 
-def test_only_finished_runs_are_published(quick, tmp_path, monkeypatch):
+def test_a_run_that_was_ended_early_is_published_as_such(quick, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="the overview needs matplotlib")
     monkeypatch.setattr(publish, "PAGE", tmp_path / "RESULTS.md")
     monkeypatch.setattr(publish, "PICTURE", tmp_path / "overview.png")
@@ -104,10 +104,11 @@ def test_only_finished_runs_are_published(quick, tmp_path, monkeypatch):
     results = strictly((quick / "results.json").read_text())
     (copy / "results.json").write_text(json.dumps({**results, "finished": False}))
     monkeypatch.setattr(sys, "argv", ["publish", str(copy)])
-    assert publish.main() == 1
-    assert not (tmp_path / "RESULTS.md").exists()
+    assert publish.main() == 0
+    assert "these are partial results" in (tmp_path / "RESULTS.md").read_text()
     (copy / "results.json").write_text(json.dumps(results))
     assert publish.main() == 0
+    assert "these are partial results" not in (tmp_path / "RESULTS.md").read_text()
     assert "](overview.png)" in (tmp_path / "RESULTS.md").read_text()
     assert (tmp_path / "overview.png").stat().st_size > 0
 
