@@ -285,7 +285,7 @@ class Loop:
         On tiny data that is hundreds of epochs, which take no time and look odd: there the first judgements come
         earlier, after 4, 8, 16... epochs.
         """
-        period = math.ceil(3.5 * judging_cost(self.problem) * recent.visits / training_cost(recent))
+        period = math.ceil(4.2 * judging_cost(self.problem) * recent.visits / training_cost(recent))
         return max(1, min(period, max(4 * self.problem.present, self.visits)))
 
     def _work(self) -> None:
