@@ -39,7 +39,12 @@ DCD_EPOCHS = {
     "squared-epsilon-insensitive": 170,
 }
 
+ALL = dict.fromkeys(LOSSES, 100000.0)
+
 PROMISES = {
+    "sdca": Promise(gap=1e-5, epochs=ALL, keeps_w=True, options={}),
+    "asdca": Promise(gap=1e-5, epochs=ALL, keeps_w=False, options={}),
+    "mpu": Promise(gap=1e-5, epochs=ALL, keeps_w=False, options={}),
     "dcd": Promise(gap=1e-6, epochs=DCD_EPOCHS, keeps_w=True, options={}),
     "svmperf": Promise(gap=1e-4, epochs={"hinge": 40}, keeps_w=False, options={}),
     "decomposition": Promise(gap=1e-6, epochs={"hinge": 24}, keeps_w=False, options={}),

@@ -441,3 +441,16 @@ def test_compiled_equals_plain(loss: Any) -> None:
                 assert compiled_methods(loss, y, score, beta, curvature) == pytest.approx(
                     plain, rel=tolerance, abs=tolerance
                 )
+
+
+@every_loss
+def test_box_is_where_the_conjugate_is_finite(loss: Any) -> None:
+    for y in targets(loss):
+        low, high = loss.box(y)
+        assert low <= 0.0 <= high
+        for end, beyond in ((low, -math.inf), (high, math.inf)):
+            if math.isfinite(end):
+                assert math.isfinite(loss.conjugate(y, end))
+                assert loss.conjugate(y, math.nextafter(end, beyond)) == math.inf
+            else:
+                assert math.isfinite(loss.conjugate(y, math.copysign(1e12, end)))

@@ -15,6 +15,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .api import fit as fit
+    from .api import plan as plan
     from .checkpoints import load_state as load_state
     from .checkpoints import save_state as save_state
     from .errors import InputError as InputError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # Loaded when first asked for: `dualgap --help` and `import dualgap` answer at once, without Numba or scikit-learn.
 _HOMES = {
     "fit": "api",
+    "plan": "api",
     "InputError": "errors",
     "LinearSVC": "estimators",
     "Certificate": "problem",

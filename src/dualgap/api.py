@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from .bias import Bias, make_bias
 from .errors import InputError
 from .losses import Loss, hard_margin, make_loss
 from .problem import Form, Point, Problem
-from .solve import Measures, Outcome, Record, Run, solve
+from .solve import Counts, Measures, Outcome, Record, Run, Solver, judging_cost, solve, training_cost
 from .solvers import choose, make_solver
-from .sources import InMemory, in_memory
+from .sources import in_memory
 from .stopping import Callback, GapBelow, Rule, Seconds, Stalled, epochs, steps
 
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
@@ -98,14 +98,123 @@ def fit(
         raise InputError(
             f"penalty={penalty!r} is not offered: dualgap regularises by the squared l2 norm only; {_OTHERS}"
         )
+    if record_every is not None and record_every < 1:
+        raise InputError(f"record_every={record_every!r} must be at least 1")
+    limits = Limits(max_epochs, max_steps, time_limit)
+    task = _prepare(X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options)
+    rule = task.rule if callback is None else task.rule | Callback(callback)
+    outcome = solve(
+        task.solver,
+        task.problem,
+        rule | Stalled(1000 * task.problem.present),
+        tol=gap,
+        warm=_warm(warm, task.problem, task.solver.name),
+        watchers=watchers,
+        measures=measures,
+        record_every=record_every,
+        form=task.form,
+    )
+    return replace(outcome, classes=task.classes)
+
+
+def plan(
+    X: Any,
+    y: Any,
+    *,
+    loss: str | Loss = "hinge",
+    C: float | None = None,
+    lam: float | None = None,
+    solver: str = "auto",
+    gap: float = 1e-3,
+    bias: str | Bias = "none",
+    rho: float = 1.0,
+    sample_weight: Any = None,
+    max_epochs: float | None = 1000,
+    max_steps: int | None = None,
+    time_limit: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    **options: Any,
+) -> list[str]:
+    """What ``fit`` with the same arguments would do, and what the theory of its solver promises beforehand, in words.
+
+    Bad data and bad options raise the same errors as in ``fit``.
+    """
+    limits = Limits(max_epochs, max_steps, time_limit)
+    task = _prepare(X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options)
+    problem, trainer = task.problem, task.solver
+    source = problem.source
+    visits = Counts(problem.present, 0, int(1.5 * source.entries))
+    share = judging_cost(problem) / training_cost(visits)
+    lines = [
+        f"solver {trainer.name}: {trainer.meaning}",
+        f"{problem.present:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = {problem.C:.6g}, "
+        f"lam = {problem.lam:.6g}",
+        f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form, "
+        f"{problem.value_at_zero / problem.lam:.6g} in C-form",
+        f"a certificate costs about as much as {share:.2g} epochs; they take less than a quarter of the time",
+    ]
+    forecast = getattr(trainer, "plan", None)
+    if forecast is None:
+        return [
+            *lines,
+            f"{trainer.name} has no useful bound on its steps; it stops when its certificate proves the gap",
+        ]
+    return [*lines, *forecast(problem, gap)]
+
+
+class Limits(NamedTuple):
+    """Where a run ends at the latest."""
+
+    max_epochs: float | None
+    max_steps: int | None
+    time_limit: float | None
+
+    def rule(self, gap: float, present: int) -> Rule:
+        """Stop at the gap, or at a limit."""
+        rule: Rule = GapBelow(gap)
+        if self.max_steps is not None:
+            rule = rule | steps(int(_positive("max_steps", self.max_steps)))
+        if self.max_epochs is not None:
+            rule = rule | epochs(_positive("max_epochs", self.max_epochs), present)
+        if self.time_limit is not None:
+            rule = rule | Seconds(_positive("time_limit", self.time_limit))
+        return rule
+
+
+class _Task(NamedTuple):
+    """What is to be solved, by whom, until when."""
+
+    problem: Problem
+    solver: Solver
+    rule: Rule
+    form: Form
+    classes: Any
+
+
+def _prepare(
+    X: Any,
+    y: Any,
+    loss: str | Loss,
+    C: float | None,
+    lam: float | None,
+    solver: str,
+    gap: float,
+    bias: str | Bias,
+    rho: float,
+    sample_weight: Any,
+    limits: Limits,
+    threads: int,
+    seed: int,
+    options: dict[str, Any],
+) -> _Task:
+    """Check everything; nothing is computed yet that takes long."""
     _positive("gap", gap, zero=True)
     chosen = make_loss(loss)
     if seed < 0:
         raise InputError(f"seed={seed!r} must be a whole number >= 0")
     if threads < 1:
         raise InputError(f"threads={threads!r} must be at least 1")
-    if record_every is not None and record_every < 1:
-        raise InputError(f"record_every={record_every!r} must be at least 1")
     classes = None
     if chosen.task == "classification":
         y, classes = two_labels(y)
@@ -118,29 +227,11 @@ def fit(
     problem = Problem(source, chosen, lam, make_bias(bias, rho))
     name = choose(chosen) if solver == "auto" else solver
     trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
-
-    rule: Rule = GapBelow(gap)
-    if callback is not None:
-        rule = rule | Callback(callback)
-    if max_steps is not None:
-        rule = rule | steps(int(_positive("max_steps", max_steps)))
-    if max_epochs is not None:
-        rule = rule | epochs(_positive("max_epochs", max_epochs), problem.present)
-    if time_limit is not None:
-        rule = rule | Seconds(_positive("time_limit", time_limit))
-    rule = rule | Stalled(1000 * problem.present)
-    outcome = solve(
-        trainer,
-        problem,
-        rule,
-        tol=gap,
-        warm=_warm(warm, source, name, problem.bias.kind),
-        watchers=watchers,
-        measures=measures,
-        record_every=record_every,
-        form=form,
-    )
-    return replace(outcome, classes=classes)
+    rule = limits.rule(gap, problem.present)
+    check = getattr(trainer, "check", None)
+    if check is not None:
+        check(problem, rule.allowance(0))
+    return _Task(problem, trainer, rule, form, classes)
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:
@@ -180,13 +271,14 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
     return number
 
 
-def _warm(warm: Outcome | Run | Point | None, source: InMemory, solver: str, bias: str) -> Run | Point | None:
+def _warm(warm: Outcome | Run | Point | None, problem: Problem, solver: str) -> Run | Point | None:
     if warm is None:
         return None
     if isinstance(warm, Outcome):
         warm = warm.state
-    if isinstance(warm, Run) and (warm.name, warm.bias) != (solver, bias):  # begin at the point, but do not go on
-        warm = Point(warm.w, warm.b, warm.beta)
+    if isinstance(warm, Run) and (warm.name, warm.bias) != (solver, problem.bias.kind):
+        warm = Point(warm.w, warm.b, warm.beta)  # begin at the point, but do not go on
+    source = problem.source
     d, n = warm.w.shape[0], source.n if warm.beta is None else warm.beta.shape[0]
     if (d, n) != (source.d, source.n):
         raise InputError(f"warm start of {n} rows and {d} columns for data of {source.n} rows and {source.d} columns")

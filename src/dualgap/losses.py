@@ -15,6 +15,8 @@ A loss is a ``NamedTuple`` (its fields are its parameters) with the methods that
     phi', a subgradient at kinks; which one is stated in the class.
 ``conjugate(y, beta)``
     phi*(-beta) = sup over scores of (-beta score - phi); infinite where beta is infeasible.
+``box(y)``
+    The interval of feasible beta: where phi*(-beta) is finite.
 ``best_dual(y, score, beta, curvature)``
     The dual step: the ``b`` that maximises ``-phi*(-b) - score (b - beta) - curvature/2 (b - beta)^2``.
     It returns the new value and not the difference, because ``beta + (b - beta)`` may miss the bound by a rounding
@@ -60,6 +62,7 @@ class Loss(Protocol):
     def value(self, y: float, score: float) -> float: ...
     def slope(self, y: float, score: float) -> float: ...
     def conjugate(self, y: float, beta: float) -> float: ...
+    def box(self, y: float) -> tuple[float, float]: ...
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float: ...
     def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]: ...
     def _asdict(self) -> dict[str, Any]: ...
@@ -106,6 +109,9 @@ class Hinge(NamedTuple):
         a = y * beta
         return -a * self.margin if 0.0 <= a <= 1.0 else _INF
 
+    def box(self, y: float) -> tuple[float, float]:
+        return min(0.0, y), max(0.0, y)
+
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * clip(y * beta + (self.margin - y * score) / max(curvature, _TINY), 0.0, 1.0)
 
@@ -144,6 +150,9 @@ class SmoothHinge(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
         return 0.5 * self.gamma * a * a - a if 0.0 <= a <= 1.0 else _INF
+
+    def box(self, y: float) -> tuple[float, float]:
+        return min(0.0, y), max(0.0, y)
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * clip((curvature * y * beta + (1.0 - y * score)) / (curvature + self.gamma), 0.0, 1.0)
@@ -184,6 +193,9 @@ class SquaredHinge(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
         return a * a / (4.0 * self.scale) - a if a >= 0.0 else _INF
+
+    def box(self, y: float) -> tuple[float, float]:
+        return (0.0 if y > 0.0 else -_INF), (_INF if y > 0.0 else 0.0)
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * max(0.0, (curvature * y * beta + (1.0 - y * score)) / (curvature + 0.5 / self.scale))
@@ -229,6 +241,9 @@ class ModifiedHuber(NamedTuple):
         a = y * beta
         return a * a / (4.0 * self.scale) - a if 0.0 <= a <= 4.0 * self.scale else _INF
 
+    def box(self, y: float) -> tuple[float, float]:
+        return min(0.0, 4.0 * self.scale * y), max(0.0, 4.0 * self.scale * y)
+
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         free = (curvature * y * beta + (1.0 - y * score)) / (curvature + 0.5 / self.scale)
         return y * clip(free, 0.0, 4.0 * self.scale)
@@ -265,6 +280,9 @@ class Logistic(NamedTuple):
         if a == 0.0 or a == 1.0:
             return 0.0
         return a * math.log(a) + (1.0 - a) * math.log1p(-a)
+
+    def box(self, y: float) -> tuple[float, float]:
+        return min(0.0, y), max(0.0, y)
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * logistic_dual(y * score, y * beta, curvature)
@@ -347,6 +365,9 @@ class Squared(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return beta * beta / (4.0 * self.scale) - y * beta
 
+    def box(self, y: float) -> tuple[float, float]:
+        return -_INF, _INF
+
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         return (curvature * beta + (y - score)) / (curvature + 0.5 / self.scale)
 
@@ -390,6 +411,9 @@ class Huber(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return 0.25 * beta * beta - y * beta if abs(beta) <= 2.0 * self.threshold else _INF
 
+    def box(self, y: float) -> tuple[float, float]:
+        return -2.0 * self.threshold, 2.0 * self.threshold
+
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         bound = 2.0 * self.threshold
         return clip((curvature * beta + (y - score)) / (curvature + 0.5), -bound, bound)
@@ -421,6 +445,9 @@ class Absolute(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return -y * beta if abs(beta) <= 1.0 else _INF
 
+    def box(self, y: float) -> tuple[float, float]:
+        return -1.0, 1.0
+
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         return clip(beta + (y - score) / max(curvature, _TINY), -1.0, 1.0)
 
@@ -449,6 +476,9 @@ class EpsilonInsensitive(NamedTuple):
 
     def conjugate(self, y: float, beta: float) -> float:
         return self.epsilon * abs(beta) - y * beta if abs(beta) <= 1.0 else _INF
+
+    def box(self, y: float) -> tuple[float, float]:
+        return -1.0, 1.0
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         return clip(soft(curvature * beta + (y - score), self.epsilon) / max(curvature, _TINY), -1.0, 1.0)
@@ -482,6 +512,9 @@ class SquaredEpsilonInsensitive(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return 0.25 * beta * beta + self.epsilon * abs(beta) - y * beta
 
+    def box(self, y: float) -> tuple[float, float]:
+        return -_INF, _INF
+
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         return soft(curvature * beta + (y - score), self.epsilon) / (curvature + 0.5)
 
@@ -513,6 +546,9 @@ class HardMargin(NamedTuple):
 
     def conjugate(self, y: float, beta: float) -> float:
         return -y * beta * self.margin if y * beta >= 0.0 else _INF
+
+    def box(self, y: float) -> tuple[float, float]:
+        return (0.0 if y > 0.0 else -_INF), (_INF if y > 0.0 else 0.0)
 
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * max(0.0, y * beta + (self.margin - y * score) / max(curvature, _TINY))

@@ -147,6 +147,11 @@ class Problem:
         strength = self.bias.strength(self.lam)
         return 1.0 / (strength * self.total_weight) if strength > 0 else np.inf
 
+    @property
+    def curvatures(self) -> Floats:
+        """``q_i = c_i (scale |x_i|^2 + bias_rate)``: the curvature of the dual along beta_i, per unit of c_i / N."""
+        return self.source.weight * (self.scale * self.source.norms + self.bias_rate)
+
     @cached_property
     def value_at_zero(self) -> float:
         """The mean loss of the all-zero model, from y and the weights alone."""
@@ -229,6 +234,21 @@ class Problem:
         balance = (sums.balance + sums.balance_lost) / self.total_weight
         b = self.bias.centre + balance / strength if strength > 0 else point.b
         return Judgement(primal, primal_error, dual, dual_error, scores, moment * self.scale, b)
+
+    def model_of(self, beta: Floats, b: float) -> tuple[Floats, float]:
+        """w(beta), and b(beta) or, where the bias is free and does not follow from beta, the b given."""
+        share = self.source.weight * beta
+
+        def visit(block: Block) -> Floats:
+            moment = np.zeros(self.source.d)
+            _add_rows(block.rows, share[block.span], moment)
+            return moment
+
+        moment = self.source.reduce(visit, np.add)
+        strength = self.bias.strength(self.lam)
+        if strength > 0.0:
+            b = self.bias.centre + float(share.sum()) / (strength * self.total_weight)
+        return moment * self.scale, b
 
     def _primal(self, sums: _Sums, length: float, b: float) -> tuple[float, float]:
         strength = self.bias.strength(self.lam)
@@ -366,6 +386,14 @@ def _judge(
             reach += 1.01 * c * abs(a) * size
             rows.add(i, c * a, moment)
     return _Sums(total, lost, error, dual, dual_lost, dual_error, balance, balance_lost, mass, reach)
+
+
+@kernel
+def _add_rows(rows: Any, share: Floats, moment: Floats) -> None:
+    """``moment += sum of share_i x_i``."""
+    for i in range(share.shape[0]):
+        if share[i] != 0.0:
+            rows.add(i, share[i], moment)
 
 
 @kernel

@@ -10,15 +10,15 @@ import click
 from ..errors import InputError, nearest
 from .console import Spinner, emit, json_option
 from .data import data_argument
-from .training import Settings, run
+from .training import Settings, forecast, run
 
 NOT_CONVERGED, INTERRUPTED = 3, 130
 
 
 @click.command(short_help="Train a model, certify it, save it.")
 @data_argument
-@click.option("-o", "--output", "model_file", metavar="MODEL", type=click.Path(path_type=Path), required=True,
-              help="The file to save the model in.")  # fmt: skip
+@click.option("-o", "--output", "model_file", metavar="MODEL", type=click.Path(path_type=Path),
+              help="The file to save the model in; required but for --plan.")  # fmt: skip
 @click.option(
     "--loss", default="hinge", show_default=True, help="See `dualgap losses`; huber:threshold=2 sets a parameter."
 )
@@ -48,6 +48,7 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
               help="Whether indices count from 0; auto: if there is an index 0.")  # fmt: skip
 @click.option("--trace", metavar="FILE.jsonl", type=click.Path(path_type=Path), help="Write every certificate there.")
 @click.option("--record-every", type=int, metavar="N", help="Certify after every N row visits.")
+@click.option("--plan", is_flag=True, help="Do not train: say what would be done and what the theory promises.")
 @click.option("--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less.")
 @json_option
 @click.option("--quiet", is_flag=True, help="No progress, no report.")
@@ -59,9 +60,22 @@ def command(**given: Any) -> int:
     Exit codes: 0 converged, 2 bad input, 3 not to the gap asked for (model saved), 130 interrupted (model saved).
     """
     settings = Settings(**given)
+    file = settings.model_file
+    if file is None and not settings.plan:
+        raise click.UsageError("Missing option '-o' / '--output': where to save the model (or --plan, to save none).")
     with Spinner(not settings.quiet) as spinner:
         spinner.say("starting")
-        trained = run(settings, _check(settings), spinner)
+        options = _check(settings)
+        if file is not None and not settings.plan:
+            trained = run(settings, file, options, spinner)
+        else:
+            sentences = forecast(settings, options, spinner)
+    if settings.plan:
+        if settings.as_json:
+            emit({"plan": sentences})
+        else:
+            click.echo("\n".join(sentences))
+        return 0
     if settings.as_json:
         emit(trained.summary())
     elif not settings.quiet:
@@ -79,9 +93,11 @@ def _check(settings: Settings) -> dict[str, Any]:
     from ..losses import make_loss
     from ..solvers import SOLVERS, make_solver, options_of
 
-    check_destination(settings.model_file, DATA=settings.data_file)
+    if settings.model_file is not None:
+        check_destination(settings.model_file, DATA=settings.data_file)
     if settings.trace is not None:
-        check_destination(settings.trace, DATA=settings.data_file, MODEL=settings.model_file)
+        models = {} if settings.model_file is None else {"MODEL": settings.model_file}
+        check_destination(settings.trace, DATA=settings.data_file, **models)
     loss = make_loss(settings.loss)
     strength(settings.C, settings.lam, 1.0)
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)

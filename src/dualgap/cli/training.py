@@ -24,7 +24,7 @@ class Settings(NamedTuple):
     """The options of ``train``, as click names them."""
 
     data_file: Path
-    model_file: Path
+    model_file: Path | None
     loss: str
     C: float | None
     lam: float | None
@@ -43,6 +43,7 @@ class Settings(NamedTuple):
     zero_based: Any
     trace: Path | None
     record_every: int | None
+    plan: bool
     no_duals: bool
     as_json: bool
     quiet: bool
@@ -53,6 +54,7 @@ class Trained:
     """A run that is over, its model saved."""
 
     settings: Settings
+    file: Path
     data: SvmlightData
     outcome: Outcome
     last: Record
@@ -119,9 +121,9 @@ class Trained:
             ]
         )
         click.echo(meaning(certificate))
-        size = size_of(settings.model_file.stat().st_size)
+        size = size_of(self.file.stat().st_size)
         duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
-        click.echo(f"model: {settings.model_file} ({size}, {duals})")
+        click.echo(f"model: {self.file} ({size}, {duals})")
 
 
 def meaning(certificate: Any) -> str:
@@ -131,7 +133,7 @@ def meaning(certificate: Any) -> str:
     return f"Proven: the objective is at most {certificate.gap:.3g} above the smallest possible."
 
 
-def run(settings: Settings, options: dict[str, Any], spinner: Spinner) -> Trained:
+def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinner) -> Trained:
     """Read, train and save."""
     from ..files.model import save_model
 
@@ -148,8 +150,22 @@ def run(settings: Settings, options: dict[str, Any], spinner: Spinner) -> Traine
         zero_based=data.zero_based,
         duals=not settings.no_duals,
     )
-    save_model(settings.model_file, model)
-    return Trained(settings, data, outcome, last, model)
+    save_model(file, model)
+    return Trained(settings, file, data, outcome, last, model)
+
+
+def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> list[str]:
+    """What ``run`` would do."""
+    from ..api import plan
+
+    data, targets, _ = _read(settings, spinner)
+    return plan(data.X, targets, **_arguments(settings), **options)
+
+
+def _arguments(settings: Settings) -> dict[str, Any]:
+    """What ``fit`` and ``plan`` are told."""
+    names = ("loss", "C", "lam", "solver", "gap", "bias", "max_epochs", "max_steps", "time_limit", "threads", "seed")
+    return {name: getattr(settings, name) for name in names} | {"rho": 1.0 if settings.rho is None else settings.rho}
 
 
 def _read(settings: Settings, spinner: Spinner) -> tuple[SvmlightData, Floats, tuple[Any, Any] | None]:
@@ -207,20 +223,9 @@ def _fit(
     outcome = fit(
         data.X,
         targets,
-        loss=settings.loss,
-        C=settings.C,
-        lam=settings.lam,
-        solver=settings.solver,
-        gap=settings.gap,
-        bias=settings.bias,
-        rho=1.0 if settings.rho is None else settings.rho,
-        max_epochs=settings.max_epochs,
-        max_steps=settings.max_steps,
-        time_limit=settings.time_limit,
-        threads=settings.threads,
-        seed=settings.seed,
         watchers=watchers,
         record_every=settings.record_every,
+        **_arguments(settings),
         **options,
     )
     return outcome, last.record

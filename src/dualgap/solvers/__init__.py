@@ -13,13 +13,18 @@ from typing import Any, get_type_hints
 from ..errors import InputError, nearest
 from ..losses import LOSSES, Loss
 from ..solve import Solver
+from .asdca import ASDCA
 from .dcd import DCD
 from .decomposition import SMO, Decomposition
 from .free_bias import FreeBias, can_wrap
+from .mpu import MPU
 from .ocas import OCAS
+from .sdca import SDCA
 from .svmperf import SVMperf
 
-SOLVERS: dict[str, type[Any]] = {solver.name: solver for solver in (DCD, SVMperf, OCAS, Decomposition, SMO)}
+SOLVERS: dict[str, type[Any]] = {
+    solver.name: solver for solver in (DCD, SDCA, ASDCA, MPU, SVMperf, OCAS, Decomposition, SMO)
+}
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from ..problem import Judgement, Point, Problem
 from ..random import generator, shuffle
 from ..solve import Counts
 from ..stopping import Reason
+from .warm import dual_start
 
 _FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
 _FALL = 0.3  # factor of the threshold each time all rows come back
@@ -93,16 +94,8 @@ class DCD:
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at beta = 0, or at the dual point of a warm start."""
-        source = problem.source
-        w, beta, b = np.zeros(source.d), np.zeros(source.n), problem.bias.centre
-        if warm is not None and warm.beta is not None:
-            beta[:] = warm.beta
-            judged = problem.judge(Point(w, b, beta))
-            if math.isfinite(judged.dual):
-                w, b = judged.w, judged.b
-            else:
-                beta[:] = 0.0  # not a feasible point of this problem
-        order = np.flatnonzero(source.weight).astype(np.uint32)
+        w, b, beta = dual_start(problem, warm)
+        order = np.flatnonzero(problem.source.weight).astype(np.uint32)
         sweep = Sweep(b, order.size, -1, math.inf, -math.inf, -math.inf, math.inf, math.inf, False, False, 0, 0, 0, 0)
         return State(w, beta, order, generator(self.seed), sweep)
 
@@ -129,9 +122,16 @@ class DCD:
         """The pair w(beta), beta."""
         return Point(state.w, state.sweep.b, state.beta)
 
-    def shift_bias(self, state: State, amount: float) -> State:
-        """The same duals under a bias whose centre has moved."""
-        return state._replace(sweep=state.sweep._replace(b=state.sweep.b + amount))
+    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+        """The same duals under a bias whose centre moves to the present one."""
+        b = state.sweep.b
+        return state._replace(sweep=state.sweep._replace(b=2.0 * b - centre)), b
+
+    def refresh(self, problem: Problem, state: State) -> State:
+        """w(beta) computed anew, so that rounding errors do not pile up."""
+        w, b = problem.model_of(state.beta, state.sweep.b)
+        state.w[:] = w
+        return state._replace(sweep=state.sweep._replace(b=b))
 
     def finished(self, state: State) -> Reason | None:
         """The optional rule on projected gradients; or nothing is left to do."""

@@ -76,12 +76,15 @@ class FreeBias:
         """Let the inner solver work, at most until the centre is to move; then move it."""
         end = state.moved + problem.present
         budget = min(budget, end - state.counts.visits)
-        inner = self.inner.step(problem.with_bias(Centred(state.centre, state.mu)), state.inner, budget, None)
+        centred, inner = problem.with_bias(Centred(state.centre, state.mu)), state.inner
+        if last is not None and hasattr(self.inner, "refresh"):  # w(beta) of the judgement is that of a scaled beta
+            inner = self.inner.refresh(centred, inner)
+        inner = self.inner.step(centred, inner, budget, None)
         state = state._replace(inner=inner)
         if state.counts.visits < end:
             return state
-        b = self.inner.point(problem, inner).b
-        return State(self.inner.shift_bias(inner, b - state.centre), b, state.mu, state.counts.visits)
+        inner, b = self.inner.recentre(inner, state.centre)
+        return State(inner, b, state.mu, state.counts.visits)
 
     def point(self, problem: Problem, state: State) -> Point:
         """The inner solver's point."""
@@ -92,10 +95,20 @@ class FreeBias:
         """The end of an inner problem is not the end."""
         return None
 
+    def check(self, problem: Problem, steps: float) -> None:
+        """The inner solver's options may not suit the data."""
+        check = getattr(self.inner, "check", None)
+        if check is not None:
+            check(problem.with_bias(Centred(0.0, _strength(problem))), steps)
+
+    def plan(self, problem: Problem, gap: float) -> list[str]:
+        """The theory of the inner solvers has a regularised bias or none."""
+        return ["bias=exact: a sequence of problems with a regularised bias; no bound on the number of steps is known"]
+
 
 def can_wrap(solver: type[Any]) -> bool:
     """Whether a solver can move its bias."""
-    return hasattr(solver, "shift_bias")
+    return hasattr(solver, "recentre")
 
 
 def _strength(problem: Problem) -> float:

@@ -97,9 +97,9 @@ class OCAS:
         """The best point, and the dual point behind the master's multipliers."""
         return Point(state.w, state.b, dual_point(problem, state.cuts))
 
-    def shift_bias(self, state: State, amount: float) -> State:
+    def recentre(self, state: State, centre: float) -> tuple[State, float]:
         """The best point stays where it is; only the centre of the master's bias moves, and that is the problem's."""
-        return state
+        return state, state.b
 
     def finished(self, state: State) -> Reason | None:
         """The paper's rules, where they are asked for."""

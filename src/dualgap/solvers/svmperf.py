@@ -76,9 +76,9 @@ class SVMperf:
         """The master's solution, and the dual point behind its multipliers."""
         return Point(state.w, state.b, dual_point(problem, state.cuts))
 
-    def shift_bias(self, state: State, amount: float) -> State:
-        """The same cuts under a bias whose centre has moved."""
-        return state._replace(b=state.b + amount)
+    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+        """The same cuts under a bias whose centre moves to the present one."""
+        return state._replace(b=2.0 * state.b - centre), state.b
 
     def finished(self, state: State) -> Reason | None:
         """The paper's rule, where it is asked for."""
