@@ -70,3 +70,10 @@ def shuffle(rng: Words, order: Any, count: int) -> None:
     for last in range(count - 1, 0, -1):
         other = below(rng, last + 1)
         order[last], order[other] = order[other], order[last]
+
+
+@kernel
+def resample(rng: Words, rows: Any, picks: Any) -> None:
+    """Fill ``picks`` with rows drawn with replacement, each equally likely."""
+    for k in range(picks.shape[0]):
+        picks[k] = rows[below(rng, rows.shape[0])]

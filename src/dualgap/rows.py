@@ -1,8 +1,8 @@
 """How a row of data is stored: CSR or Dense. Nothing else in the project asks which.
 
-The methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``survey(i, width)``
-(a first look), and ``announce(i)`` / ``prefetch(i)``: ask for what ``prefetch(i)`` reads, then for the row itself, some
-visits ahead.
+The methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``entry(i, k)`` (one
+of them, for what the first two do not do), ``survey(i, width)`` (a first look), and ``announce(i)`` / ``prefetch(i)``:
+ask for what ``prefetch(i)`` reads, then for the row itself, some visits ahead.
 Sums run in float64 whatever the values are stored in. Column numbers are uint32: without the test for negative
 indices that signed ones get, a gather runs 1.3 times as fast.
 """
@@ -54,6 +54,11 @@ class CSR(NamedTuple):
     def count(self, i: int) -> int:
         """The number of stored entries."""
         return self.starts[i + 1] - self.starts[i]  # type: ignore[no-any-return]
+
+    def entry(self, i: int, k: int) -> tuple[int, float]:
+        """Column and value of the k-th stored entry."""
+        p = self.starts[i] + k
+        return self.columns[p], np.float64(self.values[p])
 
     def survey(self, i: int, width: int) -> tuple[int, float, float]:
         """What is wrong with a row (0: nothing), its squared length and its largest absolute value, in one look."""
@@ -115,6 +120,10 @@ class Dense(NamedTuple):
     def count(self, i: int) -> int:
         """The number of stored entries."""
         return int(self.matrix.shape[1])
+
+    def entry(self, i: int, k: int) -> tuple[int, float]:
+        """Column and value of the k-th stored entry."""
+        return np.uint32(k), np.float64(self.matrix[i, k])  # type: ignore[return-value]
 
     def survey(self, i: int, width: int) -> tuple[int, float, float]:
         """What is wrong with a row (0: nothing), its squared length and its largest absolute value, in one look."""

@@ -29,6 +29,7 @@ QUANTUM = 0.2  # seconds that one call of a solver should last
 HASTE = 0.5  # after Ctrl-C, a judgement that takes longer than this is not waited for
 
 Measures: TypeAlias = Callable[[Point], dict[str, float]]
+DualOrigin: TypeAlias = Literal["none", "warm start", "solver", "polish"]
 
 
 class Counts(NamedTuple):
@@ -129,6 +130,7 @@ class Outcome:
     solver: Solver
     problem: Problem
     state: Run
+    dual_origin: DualOrigin = "none"  # whose dual point the bound is: the solver's own, or improved by dual sweeps
     interrupted: bool = False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
     classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
 
@@ -144,14 +146,16 @@ class _Best:
     w: Floats = field(default_factory=lambda: np.zeros(0))
     b: float = 0.0
     beta: Floats = field(default_factory=lambda: np.zeros(0))
+    origin: DualOrigin = "none"
 
-    def see(self, point: Point, found: Judgement) -> None:
+    def see(self, point: Point, found: Judgement, origin: DualOrigin) -> None:
         if found.primal + found.primal_error < self.primal + self.primal_error:
             self.primal, self.primal_error = found.primal, found.primal_error
             self.w, self.b = point.w.copy(), float(point.b)
         if found.dual - found.dual_error > self.dual - self.dual_error:
             self.dual, self.dual_error = found.dual, found.dual_error
             self.beta = np.zeros_like(found.scores) if point.beta is None else point.beta.copy()
+            self.origin = origin
 
     def certificate(self, problem: Problem) -> Certificate:
         return problem.certificate(self.primal, self.primal_error, self.dual, self.dual_error)
@@ -200,7 +204,7 @@ class Loop:
         self.last: Judgement | None = None
         self.allowance: Callable[[int], float] = lambda visits: math.inf
         self._chunk = 10_000
-        self.best.see(*problem.nothing())
+        self.best.see(*problem.nothing(), "none")
         self.certificate = self.best.certificate(problem)
         began = time.perf_counter()
         if isinstance(warm, Run):
@@ -211,13 +215,13 @@ class Loop:
             self.due = self._period(Counts(problem.source.n, 0, int(entries)))
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
-            self._judge(Point(warm.w, warm.b, warm.beta))
+            self._judge(Point(warm.w, warm.b, warm.beta), "warm start")
             self.last = None
             if self.visits == self.judged.visits:  # bring back what the solver was about to be told
-                self._judge(solver.point(problem, self.state))
+                self._judge(solver.point(problem, self.state), "solver")
         elif warm is not None:
-            self._judge(warm)
-            self._judge(solver.point(problem, self.state))
+            self._judge(warm, "warm start")
+            self._judge(solver.point(problem, self.state), "solver")
         self._fresh = warm is not None
 
     @property
@@ -238,8 +242,17 @@ class Loop:
             yield self.judge() if due else self.record("estimate")
 
     def judge(self) -> Record:
-        """Have the problem judge the solver's present point."""
-        self._judge(self.solver.point(self.problem, self.state))
+        """Have the problem judge the solver's present point, and a better dual point if the solver makes one of it."""
+        point = self.solver.point(self.problem, self.state)
+        self._judge(point, "solver")
+        improve = getattr(self.solver, "improve_dual", None)
+        if improve is not None:
+            began, last = time.perf_counter(), self.last
+            beta = improve(self.problem, self.best.beta, point.b, self.visits)
+            self.certify_seconds += time.perf_counter() - began
+            if beta is not None:
+                self._judge(point._replace(beta=beta), "polish")
+                self.last = last
         counts = self.state.counts
         since = Counts(*(now - then for now, then in zip(counts, self.judged, strict=True)))
         self.judged = counts
@@ -285,8 +298,13 @@ class Loop:
         On tiny data that is hundreds of epochs, which take no time and look odd: there the first judgements come
         earlier, after 4, 8, 16... epochs.
         """
-        period = math.ceil(4.2 * judging_cost(self.problem) * recent.visits / training_cost(recent))
-        return max(1, min(period, max(4 * self.problem.present, self.visits)))
+        sweeps = getattr(self.solver, "polish", 0)  # each costs about three judgements, and the result another one
+        cost = judging_cost(self.problem) * (2.0 + 3.0 * sweeps if sweeps else 1.0)
+        period = math.ceil(4.2 * cost * recent.visits / training_cost(recent))
+        period = max(1, min(period, max(4 * self.problem.present, self.visits)))
+        if getattr(self.solver, "in_epochs", False):  # its points are best where an epoch ends
+            period += -(self.visits + period) % self.problem.present
+        return period
 
     def _work(self) -> None:
         """Let the solver work for one quantum."""
@@ -302,10 +320,10 @@ class Loop:
         if done > 0 and spent > 0:
             self._chunk = int(min(max(done * QUANTUM / spent, 1), 8 * self._chunk, 2**62))
 
-    def _judge(self, point: Point) -> None:
+    def _judge(self, point: Point, origin: DualOrigin) -> None:
         began = time.perf_counter()
         self.last = self.problem.judge(point)
-        self.best.see(point, self.last)
+        self.best.see(point, self.last, origin)
         self.certificate = self.best.certificate(self.problem)
         self.certify_seconds += time.perf_counter() - began
 
@@ -395,5 +413,6 @@ def solve(
         solver,
         problem,
         run,
+        loop.best.origin,
         ctrl_c.pressed,
     )

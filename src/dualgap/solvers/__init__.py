@@ -14,16 +14,48 @@ from ..errors import InputError, nearest
 from ..losses import LOSSES, Loss
 from ..solve import Solver
 from .asdca import ASDCA
+from .asgd import ASGD
 from .dcd import DCD
 from .decomposition import SMO, Decomposition
 from .free_bias import FreeBias, can_wrap
+from .implicit import Implicit
 from .mpu import MPU
+from .norma import Norma
 from .ocas import OCAS
+from .pegasos import Pegasos
+from .perceptron import Perceptron
 from .sdca import SDCA
+from .sgd import SGD
+from .sgd_m import SGDm
+from .sgd_qn import SGDQN
+from .sgd_r import SGDr
+from .sgd_s import SGDs
 from .svmperf import SVMperf
+from .svmsgd import SvmSgd
 
 SOLVERS: dict[str, type[Any]] = {
-    solver.name: solver for solver in (DCD, SDCA, ASDCA, MPU, SVMperf, OCAS, Decomposition, SMO)
+    solver.name: solver
+    for solver in (
+        DCD,
+        SDCA,
+        ASDCA,
+        MPU,
+        SVMperf,
+        OCAS,
+        Decomposition,
+        SMO,
+        Pegasos,
+        SGDr,
+        SGDs,
+        SGDm,
+        Implicit,
+        SGD,
+        SvmSgd,
+        ASGD,
+        SGDQN,
+        Norma,
+        Perceptron,
+    )
 }
 
 

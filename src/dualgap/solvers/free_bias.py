@@ -8,11 +8,7 @@ multipliers for the constraint ``z = 1/N sum c beta = 0``: the inner problem has
 moving the centre to it adds ``z / mu`` to b once more. The inner solver keeps its duals, and the centre moves after
 every epoch of visits: waiting until an inner problem is solved takes longer.
 
-``mu = lam / (SHARE mean |x|^2)``: as if the bias were a feature with a small part of a row's length. Measured on a9a,
-w8a and wikitox-bow at C = 1: shares of 0.01 to 0.1 need about equally many epochs, 1 needs 1.5 times and 10 over 4
-times as many. Where lam is large that would hold b too firmly, as z is at most of the size of a slope of the loss: mu
-is at most FIRMEST times the loss of the all-zero model over mean y^2, a slope over a score. (At C = 1e-4 on iris that
-turns thousands of epochs into a handful. Letting mu adapt to the fall of z, as is often done, ran away.)
+How firmly the centre holds is measured and said in ``proximal.py``.
 """
 
 from __future__ import annotations
@@ -20,15 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..bias import Centred
 from ..problem import Judgement, Point, Problem
+from ..proximal import centred, spring
 from ..solve import Counts
 from ..stopping import Reason
-
-SHARE = 0.03
-FIRMEST = 0.1
 
 
 class State(NamedTuple):
@@ -69,17 +60,17 @@ class FreeBias:
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at the bias of the warm start, or at 0."""
-        centre, mu = 0.0 if warm is None else float(warm.b), _strength(problem)
-        return State(self.inner.start(problem.with_bias(Centred(centre, mu)), warm), centre, mu, 0)
+        centre, mu = 0.0 if warm is None else float(warm.b), spring(problem)
+        return State(self.inner.start(centred(problem, centre, mu), warm), centre, mu, 0)
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """Let the inner solver work, at most until the centre is to move; then move it."""
         end = state.moved + problem.present
         budget = min(budget, end - state.counts.visits)
-        centred, inner = problem.with_bias(Centred(state.centre, state.mu)), state.inner
+        held, inner = centred(problem, state.centre, state.mu), state.inner
         if last is not None and hasattr(self.inner, "refresh"):  # w(beta) of the judgement is that of a scaled beta
-            inner = self.inner.refresh(centred, inner)
-        inner = self.inner.step(centred, inner, budget, None)
+            inner = self.inner.refresh(held, inner)
+        inner = self.inner.step(held, inner, budget, None)
         state = state._replace(inner=inner)
         if state.counts.visits < end:
             return state
@@ -99,7 +90,7 @@ class FreeBias:
         """The inner solver's options may not suit the data."""
         check = getattr(self.inner, "check", None)
         if check is not None:
-            check(problem.with_bias(Centred(0.0, _strength(problem))), steps)
+            check(centred(problem, 0.0, spring(problem)), steps)
 
     def plan(self, problem: Problem, gap: float) -> list[str]:
         """The theory of the inner solvers has a regularised bias or none."""
@@ -109,11 +100,3 @@ class FreeBias:
 def can_wrap(solver: type[Any]) -> bool:
     """Whether a solver can move its bias."""
     return hasattr(solver, "recentre")
-
-
-def _strength(problem: Problem) -> float:
-    source = problem.source
-    square = float(np.dot(source.weight, source.norms)) / source.total_weight
-    target = float(np.dot(source.weight, np.square(source.y))) / source.total_weight
-    firmest = FIRMEST * problem.value_at_zero / target if target > 0.0 and problem.value_at_zero > 0.0 else np.inf
-    return min(problem.lam / (SHARE * square if square > 0.0 else 1.0), firmest)

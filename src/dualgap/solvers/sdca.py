@@ -34,7 +34,7 @@ from ..arrays import Floats, Words
 from ..errors import InputError
 from ..jit import kernel, prefetch
 from ..problem import Judgement, Point, Problem
-from ..random import below, generator, shuffle, uniform
+from ..random import below, generator, resample, shuffle, uniform
 from ..solve import Counts
 from ..stopping import Reason
 from . import averaging
@@ -321,8 +321,7 @@ def _lay_out(rng: Words, order: int, rows: Any, picks: Any, threshold: Floats, o
     if order == 1:
         shuffle(rng, picks, n)
     elif order == 0:
-        for k in range(n):
-            picks[k] = rows[below(rng, n)]
+        resample(rng, rows, picks)
     elif order >= 3:
         for k in range(n):
             slot = below(rng, n)

@@ -1,0 +1,49 @@
+"""What the solvers of the primal problem have in common: options, checks, and what a kind of bias means to them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field
+from typing import Any
+
+from ..errors import InputError
+from ..problem import Problem
+
+PRECISIONS = ("float64", "float32")
+BIASES = ("none", "augmented", "exact")
+
+
+def precision_option() -> Any:
+    """The option ``precision``."""
+    return field(default="float64", metadata={"help": "of the model while training: float64 or float32"})
+
+
+def bias_step_option() -> Any:
+    """The option ``bias_step``: the papers' step for a bias that is not regularised, as a part of the step for w."""
+    return field(default=0.01, metadata={"help": "with bias=exact: the bias's step as a part of that of w"})
+
+
+def duals_option() -> Any:
+    """The option ``duals``."""
+    return field(default=True, metadata={"help": "keep a number a row for a dual point (false: less memory, no bound)"})
+
+
+def not_negative(solver: Any, *names: str) -> None:
+    """Those options must be numbers >= 0."""
+    for name in names:
+        value = getattr(solver, name)
+        if not (math.isfinite(value) and value >= 0):
+            raise InputError(f"{name}={value!r} must be a finite number >= 0")
+
+
+def one_of(solver: Any, name: str, values: tuple[str, ...]) -> None:
+    """That option must be one of some words."""
+    value = getattr(solver, name)
+    if value not in values:
+        raise InputError(f"{name}={value!r} must be one of {', '.join(values)}")
+
+
+def constant_feature(problem: Problem) -> float:
+    """The square of the constant feature behind a regularised bias: a step by x moves b by that; 0 without one."""
+    strength = problem.bias.strength(problem.lam)
+    return problem.lam / strength if strength > 0.0 else 0.0

@@ -1,0 +1,84 @@
+"""SvmSgd: Bottou's stochastic gradient descent, version 2, for every loss.
+
+    eta_t = eta0 / (1 + lam eta0 t)
+
+which is 1/(lam (t + t0)) with ``t0 = 1/(lam eta0)``: late steps are those of Pegasos, early ones no longer than eta0.
+Unless it is given, eta0 is found on the first 1,000 rows: from 1 it is doubled or halved as long as the objective
+after one pass over them falls. It assumes that rows come in random order (``order=given`` leaves them as they are).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from ..errors import InputError
+from ..problem import Point, Problem
+from ..rows import slice_rows
+from ..sources import InMemory
+from .descent import BOTTOU, GIVEN, RATES, Descent, Rate, check_rate, model_of
+from .primal import not_negative
+
+SAMPLE = 1000  # rows on which eta0 is tried
+
+
+def eta0_option() -> float:
+    """The option ``eta0``."""
+    eta0: float = field(default=0.0, metadata={"help": "the first learning rate (0: the best on 1,000 rows)"})
+    return eta0
+
+
+@dataclass(frozen=True)
+class SvmSgd(Descent):
+    """Bottou's stochastic gradient descent."""
+
+    eta0: float = eta0_option()
+
+    name = "svmsgd"
+    meaning = "Bottou's stochastic gradient descent with a calibrated learning rate, for every loss"
+    power = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        not_negative(self, "eta0")
+
+    def rate(self, problem: Problem) -> Rate:
+        """Bottou's."""
+        eta0 = self.eta0 or calibrated(self, problem)
+        return check_rate(Rate(RATES.index(BOTTOU), eta0, self.power, problem.lam * eta0), problem.lam)
+
+
+def calibrated(solver: SvmSgd, problem: Problem) -> float:
+    """The eta0 whose pass over the first rows ends with the smallest objective, among powers of 2."""
+    sample = _head(problem, SAMPLE)
+
+    def cost(eta0: float) -> float:
+        trial = replace(solver, eta0=eta0, order=GIVEN, duals=False)
+        try:
+            state = trial.step(sample, trial.start(sample, None), sample.present, None)
+        except InputError:  # too large for lam
+            return math.inf
+        w, b = model_of(state)
+        value = sample.judge(Point(w, b, None)).primal
+        return value if math.isfinite(value) else math.inf
+
+    best, least = 1.0, cost(1.0)
+    factor = 2.0 if cost(2.0) < least else 0.5
+    while 2.0**-40 < best < 2.0**40:
+        value = cost(factor * best)
+        if not (value < least or math.isinf(least)):
+            break
+        best, least = factor * best, value
+    return best
+
+
+def _head(problem: Problem, count: int) -> Problem:
+    """The problem of the first rows alone."""
+    (block,) = problem.source.blocks()
+    last = min(count, problem.source.n)
+    if last == problem.source.n or not block.weight[:last].any():
+        return problem
+    source = InMemory(
+        slice_rows(block.rows, 0, last), block.y[:last], block.weight[:last], block.norms[:last], problem.source.d
+    )
+    return replace(problem, source=source)
