@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .solve import Outcome as Outcome
     from .solve import Record as Record
     from .solve import Run as Run
+    from .stream import Stream as Stream
 
 # Loaded when first asked for: `dualgap --help` and `import dualgap` answer at once, without Numba or scikit-learn.
 _HOMES = {
@@ -37,6 +38,7 @@ _HOMES = {
     "Outcome": "solve",
     "Record": "solve",
     "Run": "solve",
+    "Stream": "stream",
     "load_state": "checkpoints",
     "save_state": "checkpoints",
 }

@@ -14,9 +14,10 @@ from .errors import InputError
 from .losses import Loss, hard_margin, make_loss
 from .problem import Form, Point, Problem
 from .solve import Counts, Measures, Outcome, Record, Run, Solver, judging_cost, solve, training_cost
-from .solvers import choose, make_solver
-from .sources import in_memory
-from .stopping import Callback, GapBelow, Rule, Seconds, Stalled, epochs, steps
+from .solvers import SOLVERS, choose, make_solver
+from .sources import InMemory, in_memory
+from .stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
+from .validation import Validation, given, split_off
 
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
 
@@ -43,6 +44,8 @@ def fit(
     measures: Sequence[Measures] = (),
     record_every: int | None = None,
     warm: Outcome | Run | Point | None = None,
+    validation: Any = None,
+    patience: int = 5,
     penalty: str = "l2",
     **options: Any,
 ) -> Outcome:
@@ -83,6 +86,9 @@ def fit(
         Stored in every certified record (a validation error, say).
     record_every : int
         Certify after every so many row presentations, instead of on a schedule that keeps certifying cheap.
+    validation : float or pair (X, y)
+        Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for ``patience``
+        certificates, one an epoch unless ``record_every`` says otherwise. The best model on them is handed back.
     warm : Outcome, Run or Point
         An outcome of the same solver and problem goes on where it ended, bit for bit; a point only starts there.
     **options
@@ -101,8 +107,15 @@ def fit(
     if record_every is not None and record_every < 1:
         raise InputError(f"record_every={record_every!r} must be at least 1")
     limits = Limits(max_epochs, max_steps, time_limit)
-    task = _prepare(X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options)
+    task = _prepare(
+        X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options, validation
+    )
     rule = task.rule if callback is None else task.rule | Callback(callback)
+    if task.validate is not None:
+        if patience < 1:
+            raise InputError(f"patience={patience!r} must be a number of certificates >= 1")
+        rule = rule | NotImproving(patience)
+        record_every = record_every or task.problem.present
     outcome = solve(
         task.solver,
         task.problem,
@@ -113,6 +126,7 @@ def fit(
         measures=measures,
         record_every=record_every,
         form=task.form,
+        validate=task.validate,
     )
     return replace(outcome, classes=task.classes)
 
@@ -190,6 +204,7 @@ class _Task(NamedTuple):
     rule: Rule
     form: Form
     classes: Any
+    validate: Validation | None
 
 
 def _prepare(
@@ -207,6 +222,7 @@ def _prepare(
     threads: int,
     seed: int,
     options: dict[str, Any],
+    validation: Any = None,
 ) -> _Task:
     """Check everything; nothing is computed yet that takes long."""
     _positive("gap", gap, zero=True)
@@ -219,6 +235,11 @@ def _prepare(
     if chosen.task == "classification":
         y, classes = two_labels(y)
     source = in_memory(X, y, sample_weight, threads=threads)
+    held_out: InMemory | None = None
+    if isinstance(validation, float):
+        source, held_out = split_off(source, validation, seed)
+    elif validation is not None:
+        held_out = given(validation, classes, source.d)
     if math.inf == C and lam is None:
         if chosen.name != "hinge":
             raise InputError(f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}")
@@ -227,11 +248,15 @@ def _prepare(
     problem = Problem(source, chosen, lam, make_bias(bias, rho))
     name = choose(chosen) if solver == "auto" else solver
     trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
+    if lam == 0.0 and not getattr(trainer, "unregularised", False):
+        able = ", ".join(other for other in SOLVERS if getattr(SOLVERS[other], "unregularised", False))
+        raise InputError(f"lam=0 is no problem for solver {name!r}, which needs a regulariser; these need none: {able}")
     rule = limits.rule(gap, problem.present)
     check = getattr(trainer, "check", None)
     if check is not None:
         check(problem, rule.allowance(0))
-    return _Task(problem, trainer, rule, form, classes)
+    validate = None if held_out is None else Validation(held_out, chosen)
+    return _Task(problem, trainer, rule, form, classes, validate)
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:
@@ -239,7 +264,7 @@ def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, 
     if C is not None and lam is not None:
         raise InputError(f"both C={C!r} and lam={lam!r} are given; give one (C = 1/(lam N), N the sum of the weights)")
     if lam is not None:
-        return _positive("lam", lam), "mean"
+        return _positive("lam", lam, zero=True), "mean"
     return 1.0 / (_positive("C", 1.0 if C is None else C) * weight), "J"
 
 

@@ -4,8 +4,9 @@
     D(beta) = -1/N sum_i c_i phi*(-beta_i) - lam/2 |w(beta)|^2 + min_b (r(b) - z b)
     w(beta) = 1/(lam N) sum_i c_i beta_i x_i,   z = 1/N sum_i c_i beta_i
 
-Weak duality: D(beta) <= P(w, b) for every beta and every (w, b). A row of weight 2 is that row twice, a row of weight
-0 is absent. In C-form J = P / lam with C = 1 / (lam N).
+lam = 0 leaves the dual problem with the constraint sum c beta x = 0, which no computed beta satisfies: the only lower
+bound is then D(0) = 0. Weak duality: D(beta) <= P(w, b) for every beta and every (w, b). A row of weight 2 is that row
+twice, a row of weight 0 is absent. In C-form J = P / lam with C = 1 / (lam N).
 
 A judgement is one pass over the data as the user gave them. It trusts no sum that a solver keeps: scores, losses,
 conjugates and w(beta) are computed anew in float64, the totals compensated, and every rounding error on the way is
@@ -108,7 +109,7 @@ class Problem:
     bias: Bias = NoBias()  # noqa: RUF009  (frozen, without state)
 
     def __post_init__(self) -> None:
-        if not 1e-100 <= self.lam <= 1e100:
+        if not (1e-100 <= self.lam <= 1e100 or self.lam == 0.0):
             raise InputError(f"lam={self.lam!r} must be a positive number between 1e-100 and 1e100")
         far = np.abs(self.source.y) > 1e100
         if far.any():
@@ -134,12 +135,12 @@ class Problem:
     @property
     def C(self) -> float:
         """The C of the C-form."""
-        return 1.0 / (self.lam * self.total_weight)
+        return 1.0 / (self.lam * self.total_weight) if self.lam > 0.0 else np.inf
 
     @property
     def scale(self) -> float:
         """``1/(lam N)``: a step of beta_i by t moves w by scale c_i t x_i."""
-        return 1.0 / (self.lam * self.total_weight)
+        return self.C
 
     @property
     def bias_rate(self) -> float:
@@ -204,7 +205,7 @@ class Problem:
         if shapes not in ([(d,)], [(d,), (n,)]):
             raise InputError(f"a point of shapes {shapes} does not belong to {n} rows of {d} columns")
         w = canonical(point.w, np.float64)
-        beta = canonical(np.zeros(n) if point.beta is None else point.beta, np.float64)
+        beta = canonical(np.zeros(n) if point.beta is None or self.lam == 0.0 else point.beta, np.float64)
         beta = canonical(self.bias.feasible(beta, self.source.weight), np.float64)
         scores = np.empty(n)
         length = norm(w) * (1.0 + COMPENSATED)
@@ -226,14 +227,15 @@ class Problem:
             moment += lost
         primal, primal_error = self._primal(sums, length, point.b)
         reach = 0.0
-        if self.bias.strength(self.lam) == 0.0:  # the hard margin has no finite value at zero
+        if self.bias.strength(self.lam) == 0.0 and self.lam > 0.0:  # the hard margin has no finite value at zero
             finite = np.isfinite(self.value_at_zero)
             reach = self.bias_reach if finite else self.reach(primal + primal_error)
         dual, dual_error = self._dual(sums, moment, moment_error, reach)
         strength = self.bias.strength(self.lam)
         balance = (sums.balance + sums.balance_lost) / self.total_weight
         b = self.bias.centre + balance / strength if strength > 0 else point.b
-        return Judgement(primal, primal_error, dual, dual_error, scores, moment * self.scale, b)
+        w = moment * self.scale if self.lam > 0.0 else np.zeros(d)
+        return Judgement(primal, primal_error, dual, dual_error, scores, w, b)
 
     def model_of(self, beta: Floats, b: float) -> tuple[Floats, float]:
         """w(beta), and b(beta) or, where the bias is free and does not follow from beta, the b given."""
@@ -266,6 +268,8 @@ class Problem:
         """D and a bound on its error, from ``moment = sum c beta x`` and the length of its error."""
         if not np.isfinite(sums.conjugate):
             return -np.inf, 0.0
+        if self.lam == 0.0:
+            return 0.0, 0.0
         weight = self.total_weight
         conjugate = (sums.conjugate + sums.conjugate_lost) / weight
         length = norm(moment / weight)  # the square of the moment itself might vanish or overflow
@@ -312,7 +316,7 @@ class Problem:
 
     def in_form(self, certificate: Certificate, form: Form) -> Certificate:
         """The same certificate for P ("mean") or for J = P / lam ("J")."""
-        if certificate.form == form:
+        if certificate.form == form or self.lam == 0.0:  # without lam there is no C-form
             return certificate
         factor = 1.0 / self.lam if form == "J" else self.lam
         primal, dual, gap, relative, rounding, _ = certificate

@@ -139,6 +139,7 @@ class Outcome:
 class _Best:
     """The best primal and the best dual point seen, which may come from different moments."""
 
+    merit: float = math.inf
     primal: float = math.inf
     primal_error: float = 0.0
     dual: float = -math.inf
@@ -148,8 +149,11 @@ class _Best:
     beta: Floats = field(default_factory=lambda: np.zeros(0))
     origin: DualOrigin = "none"
 
-    def see(self, point: Point, found: Judgement, origin: DualOrigin) -> None:
-        if found.primal + found.primal_error < self.primal + self.primal_error:
+    def see(self, point: Point, found: Judgement, origin: DualOrigin, merit: float | None = None) -> None:
+        """The model with the smallest merit counts; that is the primal value, unless another measure is given."""
+        merit = found.primal + found.primal_error if merit is None else merit
+        if merit < self.merit:
+            self.merit = merit
             self.primal, self.primal_error = found.primal, found.primal_error
             self.w, self.b = point.w.copy(), float(point.b)
         if found.dual - found.dual_error > self.dual - self.dual_error:
@@ -196,15 +200,19 @@ class Loop:
         measures: Sequence[Measures] = (),
         record_every: int | None = None,
         form: Form = "mean",
+        validate: Callable[[Point], float] | None = None,
     ) -> None:
         self.solver, self.problem, self.measures, self.form = solver, problem, measures, form
+        self.validate = validate
+        self.validated = math.inf  # the last model's
         self.record_every = record_every
         self.train_seconds = self.certify_seconds = 0.0
         self.best = _Best()
         self.last: Judgement | None = None
         self.allowance: Callable[[int], float] = lambda visits: math.inf
         self._chunk = 10_000
-        self.best.see(*problem.nothing(), "none")
+        nothing, judged = problem.nothing()
+        self.best.see(nothing, judged, "none", None if validate is None else validate(nothing))
         self.certificate = self.best.certificate(problem)
         began = time.perf_counter()
         if isinstance(warm, Run):
@@ -265,6 +273,8 @@ class Loop:
         counts = self.state.counts
         values: dict[str, float] = {}
         if kind == "certified":
+            if self.validate is not None:
+                values["validation"] = self.validated
             for measure in self.measures:
                 values.update(measure(Point(self.best.w, self.best.b, self.best.beta)))
         return Record(
@@ -323,7 +333,10 @@ class Loop:
     def _judge(self, point: Point, origin: DualOrigin) -> None:
         began = time.perf_counter()
         self.last = self.problem.judge(point)
-        self.best.see(point, self.last, origin)
+        merit = None
+        if self.validate is not None:
+            merit = self.validated = self.validate(point)
+        self.best.see(point, self.last, origin, merit)
         self.certificate = self.best.certificate(self.problem)
         self.certify_seconds += time.perf_counter() - began
 
@@ -363,8 +376,12 @@ def solve(
     measures: Sequence[Measures] = (),
     record_every: int | None = None,
     form: Form = "mean",
+    validate: Callable[[Point], float] | None = None,
 ) -> Outcome:
-    """Train until the rule finds a reason to stop, or the solver is finished, or Ctrl-C is pressed."""
+    """Train until the rule finds a reason to stop, or the solver is finished, or Ctrl-C is pressed.
+
+    The model handed back is the one with the smallest primal value seen, or the smallest value of ``validate``.
+    """
     trace: list[Record] = []
 
     def show(record: Record) -> None:
@@ -377,7 +394,9 @@ def solve(
     run: Run | None = None
     try:
         with CtrlC() as ctrl_c:
-            loop = Loop(solver, problem, warm=warm, measures=measures, record_every=record_every, form=form)
+            loop = Loop(
+                solver, problem, warm=warm, measures=measures, record_every=record_every, form=form, validate=validate
+            )
             loop.allowance = rule.allowance
             for record in loop:
                 show(record)

@@ -157,6 +157,29 @@ class Stalled(_Combines):
         return None
 
 
+@dataclass
+class NotImproving(_Combines):
+    """The loss on held-out rows has not fallen for ``patience`` certificates in a row: early stopping."""
+
+    patience: int
+    _best: float = field(default=math.inf, repr=False)
+    _since: int = field(default=0, repr=False)
+
+    def __call__(self, record: Record) -> Reason | None:
+        """Compare with the best so far."""
+        if record.kind != "certified":
+            return None
+        value = record.measures["validation"]
+        self._best, self._since = (value, 0) if value < self._best else (self._best, self._since + 1)
+        if self._since < self.patience:
+            return None
+        return Reason(
+            "early",
+            f"stopped early: the loss on held-out rows was last seen to fall {self._since} certificates ago, to "
+            f"{self._best:.6g}, and that model is handed back",
+        )
+
+
 @dataclass(frozen=True)
 class Callback(_Combines):
     """A function of the record that stops the run by returning something true (a sentence becomes the reason)."""

@@ -136,6 +136,8 @@ def convert(solver: str, option: Option, value: Any) -> Any:
         if isinstance(value, bool):
             return value
         raise InputError(f"{complaint}: true or false")
+    if option.type == "Any":  # a word on the command line, an array in Python; the solver checks it
+        return value
     if isinstance(value, bool):
         raise InputError(complaint)
     try:

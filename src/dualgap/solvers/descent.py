@@ -26,6 +26,7 @@ from ..jit import kernel, prefetch
 from ..losses import Loss
 from ..problem import Judgement, Point, Problem
 from ..random import generator, resample, shuffle
+from ..rates import Rate
 from ..solve import Counts
 from ..stopping import Reason
 from .averaging import clipped
@@ -42,22 +43,8 @@ from .primal import (
 )
 
 GIVEN, PERMUTATION, RANDOM = ORDERS = ("given", "permutation", "random")
-CONSTANT, INVERSE, SQRT, BOTTOU = RATES = ("constant", "inverse", "sqrt", "bottou")
 SMALLEST = 1e-9  # of s, before v takes it in
 _FAR, _NEAR = 12, 5  # steps ahead at which a row's numbers, and then its entries, are fetched
-
-
-class Rate(NamedTuple):
-    """eta_t: eta0, eta0/t, eta0/sqrt(t) or eta0/(1 + lam eta0 t)^power."""
-
-    kind: int  # as in RATES
-    eta0: float
-    power: float
-    slowing: float  # lam eta0
-
-    def at(self, t: int) -> float:
-        """eta_t."""
-        return float(_eta(*self, t))
 
 
 class Walk(NamedTuple):
@@ -111,6 +98,7 @@ class Descent(Polished):
     polish: int = polish_option()
 
     biases = BIASES
+    streams = True  # rows may come and go
 
     def __post_init__(self) -> None:
         self.check_polish()
@@ -211,20 +199,6 @@ def check_rate(rate: Rate, lam: float) -> Rate:
 
 
 @kernel
-def _eta(kind: int, eta0: float, power: float, slowing: float, t: int) -> float:
-    """The learning rate of step t; kinds are numbered as in RATES."""
-    if kind == 0:
-        return eta0
-    if kind == 1:
-        return eta0 / t
-    if kind == 2:
-        return eta0 / math.sqrt(t)
-    if power == 1.0:
-        return eta0 / (1.0 + slowing * t)
-    return eta0 / (1.0 + slowing * t) ** power  # type: ignore[no-any-return]
-
-
-@kernel
 def _descend(
     rows: Any,
     y: Floats,
@@ -279,7 +253,7 @@ def _descend(
         if kept:
             looks[i] += np.uint32(1)
             slopes[i] += (-slope - slopes[i]) * (2.0 / (looks[i] + 1.0))
-        eta = _eta(rate.kind, rate.eta0, rate.power, rate.slowing, t)
+        eta = rate.at(t)
         if averaged and t >= mean_from:
             rho = eta * (1.0 - discount * eta) if discount >= 0.0 else 1.0
             past += rho * s

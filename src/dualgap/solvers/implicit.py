@@ -81,6 +81,7 @@ class Implicit(Polished):
     name = "implicit"
     meaning = "stochastic gradient descent with the gradient taken at the end of the step, for every loss"
     biases = BIASES
+    streams = True  # rows may come and go
 
     def __post_init__(self) -> None:
         self.check_polish()

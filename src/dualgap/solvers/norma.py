@@ -14,7 +14,8 @@ from typing import Any
 
 from ..losses import Hinge, Loss
 from ..problem import Problem
-from .descent import RATES, SQRT, Descent, Rate, check_rate
+from ..rates import SQRT, Rate, make_rate
+from .descent import Descent, check_rate
 from .primal import not_negative
 
 
@@ -24,6 +25,7 @@ class Norma(Descent):
 
     margin: float = field(default=1.0, metadata={"help": "rows with a margin of at most this cause an update"})
     eta0: float = field(default=0.0, metadata={"help": "the first learning rate (0: as the regret bound has it)"})
+    tstart: int = field(default=0, metadata={"help": "first step of the average (0: after one epoch)"})
 
     name = "norma"
     meaning = "online gradient descent with a margin and steps that fall as 1/sqrt(t), averaged, for the hinge loss"
@@ -31,7 +33,7 @@ class Norma(Descent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        not_negative(self, "margin", "eta0")
+        not_negative(self, "margin", "eta0", "tstart")
 
     def descended(self, problem: Problem) -> tuple[Loss, float]:
         """The hinge with this margin, a tie being an update: no number lies between the two margins."""
@@ -41,11 +43,11 @@ class Norma(Descent):
         """1/sqrt(t), from the step that balances the two terms of the regret bound for |w| = 1/sqrt(lam)."""
         longest = math.sqrt(float(problem.source.norms.max())) or 1.0
         eta0 = self.eta0 or min(1.0 / (math.sqrt(problem.lam) * longest), 1.0 / problem.lam)
-        return check_rate(Rate(RATES.index(SQRT), eta0, 1.0, 0.0), problem.lam)
+        return check_rate(make_rate(SQRT, eta0), problem.lam)
 
     def mean_from(self, problem: Problem) -> float:
-        """After an epoch."""
-        return problem.present + 1
+        """As asked for, or after an epoch."""
+        return self.tstart or problem.present + 1
 
 
 def at_most(margin: float) -> Loss:

@@ -1,4 +1,4 @@
-"""The perceptron (Rosenblatt 1962): plain, averaged, with a margin.
+"""The perceptron (Rosenblatt 1962): plain, averaged, with a margin, voted.
 
     w <- w + y x   if  y <w, x> <= margin
 
@@ -6,17 +6,52 @@ It is stochastic gradient descent on the hinge loss in the limit of an infinite 
 (Zhang, ICML 2004, section 7.2): in w/eta the hinge's margin of 1 becomes 1/eta -> 0. It has no lam and minimises no
 objective; its certificate says how far its model is from being the SVM's. The averaged perceptron (Freund and Schapire
 1999; Collins 2002) hands back the mean of all iterates.
+
+The voted perceptron lets every iterate vote, with as many votes as it survived presentations. That is no linear model:
+``coef`` is then the averaged one, and ``vote`` predicts with all of them, from the list of mistakes and the training
+rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from ..arrays import Floats, Words
+from ..errors import InputError
+from ..jit import kernel
 from ..losses import Loss
-from ..problem import Problem
-from .descent import CONSTANT, RATES, Descent, Rate
+from ..problem import Judgement, Point, Problem
+from ..random import generator, resample, shuffle
+from ..rates import CONSTANT, Rate, make_rate
+from ..rows import as_rows, row_count
+from ..solve import Counts
+from .descent import ORDERS, Descent
 from .norma import at_most
-from .primal import not_negative
+from .primal import constant_feature, not_negative
+
+if TYPE_CHECKING:
+    from ..solve import Outcome
+
+
+class Ballot(NamedTuple):
+    """The iterates of the voted perceptron, told by the mistakes that made them."""
+
+    w: Floats
+    u: Floats  # the sum of the iterates is visits w - u
+    mistakes: Any  # int64: the rows; the first ``used`` count
+    born: Any  # int64: the steps at which they were made
+    rows: Any  # uint32, of positive weight
+    picks: Any  # uint32: the rows of an epoch
+    rng: Words
+    position: int
+    b: float
+    u_bias: float
+    used: int
+    counts: Counts
+    paused: bool = False
 
 
 @dataclass(frozen=True)
@@ -25,14 +60,22 @@ class Perceptron(Descent):
 
     margin: float = field(default=0.0, metadata={"help": "rows with a margin of at most this cause an update"})
     averaged: bool = field(default=False, metadata={"help": "hand back the mean of all iterates"})
+    voted: bool = field(
+        default=False, metadata={"help": "keep all mistakes, so that all iterates can vote (small data)"}
+    )
 
     name = "perceptron"
-    meaning = "the perceptron: plain, averaged or with a margin; it minimises no objective"
+    meaning = "the perceptron: plain, averaged, with a margin or voted; it minimises no objective"
     losses = ("hinge",)
+    unregularised = True  # lam = 0 will do
 
     def __post_init__(self) -> None:
         super().__post_init__()
         not_negative(self, "margin")
+        if self.voted and self.averaged:
+            raise InputError("averaged and voted exclude each other; the voted perceptron's coef is the averaged one")
+        if self.voted and self.precision != "float64":
+            raise InputError(f"voted goes with precision='float64' only, not {self.precision!r}")
 
     def descended(self, problem: Problem) -> tuple[Loss, float]:
         """The hinge with this margin and no regulariser; a tie is a mistake."""
@@ -40,8 +83,149 @@ class Perceptron(Descent):
 
     def rate(self, problem: Problem) -> Rate:
         """Always 1."""
-        return Rate(RATES.index(CONSTANT), 1.0, 1.0, 0.0)
+        return make_rate(CONSTANT, 1.0)
 
     def mean_from(self, problem: Problem) -> float:
         """From the first step on, if at all."""
         return 1 if self.averaged else float("inf")
+
+    def start(self, problem: Problem, warm: Point | None) -> Any:
+        """Begin at w = 0, or, but for the voted perceptron, at the model of a warm start."""
+        if not self.voted:
+            return super().start(problem, warm)
+        rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
+        w, list_ = np.zeros(problem.source.d), np.zeros(1024, dtype=np.int64)
+        rng = generator(self.seed)
+        return Ballot(w, w.copy(), list_, list_.copy(), rows, rows.copy(), rng, -1, 0.0, 0.0, 0, Counts())
+
+    def step(self, problem: Problem, state: Any, budget: int, last: Judgement | None) -> Any:
+        """Make that many steps."""
+        if not self.voted:
+            return super().step(problem, state, budget, last)
+        (block,) = problem.source.blocks()
+        stop = state.counts.visits + budget
+        gain = self.bias_step if problem.bias.kind == "exact" else constant_feature(problem)
+        while state.counts.visits < stop:
+            if state.used == state.mistakes.size:  # the list is full: twice as long
+                longer = np.zeros_like(state.mistakes)
+                state = state._replace(
+                    mistakes=np.concatenate([state.mistakes, longer]), born=np.concatenate([state.born, longer])
+                )
+            position, b, u_bias, used, *counts = _collect(
+                block.rows,
+                block.y,
+                block.weight,
+                self.margin,
+                problem.present / problem.total_weight,
+                gain,
+                *state[:11],
+                *state.counts,
+                ORDERS.index(self.order),
+                stop,
+            )
+            state = state._replace(position=position, b=b, u_bias=u_bias, used=used, counts=Counts(*counts))
+        return state
+
+    def point(self, problem: Problem, state: Any) -> Point:
+        """The last model or the mean."""
+        if not self.voted:
+            return super().point(problem, state)
+        steps = max(state.counts.visits, 1)
+        return Point(state.w - state.u / steps, float(state.b - state.u_bias / steps), None)
+
+
+def vote(outcome: Outcome, X: Any) -> Floats:
+    """The votes of all iterates on the rows of X: the part for +1 less the part for -1."""
+    state: Any = outcome.state.solver
+    if not isinstance(state, Ballot):
+        raise InputError("vote needs the outcome of solver='perceptron' with voted=True")
+    rows, d, _ = as_rows(X)
+    problem: Any = outcome.problem
+    if d != problem.source.d:
+        raise InputError(f"X has {d} columns, the model {problem.source.d}; they must be equally many")
+    gain = outcome.solver.bias_step if problem.bias.kind == "exact" else constant_feature(problem)  # type: ignore[attr-defined]
+    votes = np.zeros(row_count(rows))
+    _count_votes(
+        rows, problem.source.rows, problem.source.y, problem.source.weight,
+        problem.present / problem.total_weight, gain, d, state.mistakes[: state.used],
+        np.append(state.born[: state.used], state.counts.visits), votes,
+    )  # fmt: skip
+    return votes / max(state.counts.visits, 1)
+
+
+@kernel
+def _collect(
+    rows: Any,
+    y: Floats,
+    weight: Floats,
+    margin: float,
+    ratio: float,
+    gain: float,
+    w: Floats,
+    u: Floats,
+    mistakes: Any,
+    born: Any,
+    present: Any,
+    picks: Any,
+    rng: Words,
+    position: int,
+    b: float,
+    u_bias: float,
+    used: int,
+    visits: int,
+    updates: int,
+    entries: int,
+    order: int,
+    stop: int,
+) -> tuple[int, float, float, int, int, int, int]:
+    """Presentations up to number ``stop``, or until the list of mistakes is full."""
+    n = picks.shape[0]
+    while visits < stop and used < mistakes.shape[0]:
+        if position < 0 or position >= n:
+            position = 0
+            if order == 1:
+                shuffle(rng, picks, n)
+            elif order == 2:
+                resample(rng, present, picks)
+        i = picks[position]
+        position += 1
+        entries += rows.count(i)
+        if y[i] * (rows.dot(i, w) + b) <= margin:
+            push = ratio * weight[i] * y[i]
+            rows.add(i, push, w)
+            b += push * gain
+            rows.add(i, push * (visits + 1), u)  # the iterates of all steps so far did not have it
+            u_bias += push * gain * (visits + 1)
+            mistakes[used] = i
+            born[used] = visits + 1
+            used += 1
+            updates += 1
+            entries += 2 * rows.count(i)
+        visits += 1
+    return position, b, u_bias, used, visits, updates, entries
+
+
+@kernel
+def _count_votes(
+    rows: Any,
+    trained: Any,
+    y: Floats,
+    weight: Floats,
+    ratio: float,
+    gain: float,
+    d: int,
+    mistakes: Any,
+    born: Any,
+    votes: Floats,
+) -> None:
+    """Score every row by every iterate in turn; each votes once for every presentation it survived."""
+    dense = np.zeros(d)
+    for row in range(votes.shape[0]):
+        dense[:] = 0.0
+        rows.add(row, 1.0, dense)
+        score = 0.0
+        for k in range(mistakes.shape[0]):
+            i = mistakes[k]
+            score += ratio * weight[i] * y[i] * (trained.dot(i, dense) + gain)
+            lived = born[k + 1] - born[k]
+            votes[row] += lived if score > 0.0 else (-lived if score < 0.0 else 0)

@@ -37,7 +37,7 @@ class Polished:
 
     def improve_dual(self, problem: Problem, beta: Floats, b: float, visits: int) -> Floats | None:
         """A dual point at least as good as beta; the order of the sweeps is another one at every number of visits."""
-        if self.polish == 0:
+        if self.polish == 0 or problem.lam == 0.0:
             return None
         if problem.bias.kind == "exact":
             problem = centred(problem, b, spring(problem))

@@ -6,6 +6,8 @@ import math
 from dataclasses import field
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError
 from ..problem import Problem
 
@@ -28,6 +30,12 @@ def duals_option() -> Any:
     return field(default=True, metadata={"help": "keep a number a row for a dual point (false: less memory, no bound)"})
 
 
+def rebound(problem: Problem, state: Any) -> Any:
+    """A solver's state for the rows of another problem, which are presented as they come; no duals are kept."""
+    rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
+    return state._replace(rows=rows, picks=rows.copy(), walk=state.walk._replace(position=-1))
+
+
 def not_negative(solver: Any, *names: str) -> None:
     """Those options must be numbers >= 0."""
     for name in names:
@@ -45,5 +53,5 @@ def one_of(solver: Any, name: str, values: tuple[str, ...]) -> None:
 
 def constant_feature(problem: Problem) -> float:
     """The square of the constant feature behind a regularised bias: a step by x moves b by that; 0 without one."""
-    strength = problem.bias.strength(problem.lam)
-    return problem.lam / strength if strength > 0.0 else 0.0
+    rho: float = getattr(problem.bias, "rho", 0.0)
+    return rho * rho

@@ -96,6 +96,7 @@ class SGDQN(Polished):
     name = "sgd-qn"
     meaning = "stochastic gradient descent with a diagonal of learning rates from secants, for every loss"
     biases = BIASES
+    streams = True  # rows may come and go
 
     def __post_init__(self) -> None:
         self.check_polish()

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import InputError
 from ..problem import Point, Problem
+from ..rates import BOTTOU, Rate, make_rate
 from ..rows import slice_rows
 from ..sources import InMemory
-from .descent import BOTTOU, GIVEN, RATES, Descent, Rate, check_rate, model_of
+from .descent import GIVEN, Descent, check_rate, model_of
 from .primal import not_negative
 
 SAMPLE = 1000  # rows on which eta0 is tried
@@ -45,7 +46,7 @@ class SvmSgd(Descent):
     def rate(self, problem: Problem) -> Rate:
         """Bottou's."""
         eta0 = self.eta0 or calibrated(self, problem)
-        return check_rate(Rate(RATES.index(BOTTOU), eta0, self.power, problem.lam * eta0), problem.lam)
+        return check_rate(make_rate(BOTTOU, eta0, self.power, problem.lam * eta0), problem.lam)
 
 
 def calibrated(solver: SvmSgd, problem: Problem) -> float:

@@ -1,0 +1,115 @@
+"""Learning from rows that come and go: what ``partial_fit`` stands on.
+
+A stream presents every row once, in the order in which it comes, to one of the solvers of the primal problem. In
+lam-form only: ``lam/2 |w|^2 + mean loss`` does not depend on how many rows will have come in the end. The model after
+several chunks is the one that a single fit over the same rows, with ``order="given"``, has after as many steps.
+Nothing is kept of a row, so there are no duals and no certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .api import two_labels
+from .arrays import Floats
+from .bias import Bias, make_bias
+from .errors import InputError
+from .losses import Loss, make_loss
+from .problem import Problem
+from .solvers import SOLVERS, make_solver
+from .solvers.primal import rebound
+from .sources import InMemory, in_memory
+
+
+class _Chunk(InMemory):
+    """Rows of a stream: a weight multiplies a row's loss, and nothing is divided by the sum of the weights so far."""
+
+    @cached_property
+    def total_weight(self) -> float:
+        """As if all weights were 1."""
+        return float(self.present)
+
+
+class Stream:
+    """A model that learns row by row.
+
+    Parameters
+    ----------
+    lam : float
+        The strength of regularisation; 0 for solvers that need none (``sgd``, ``perceptron``).
+    loss, solver, bias, rho, seed, **options
+        As in ``fit``; the solver must be one of those that ``Stream.solvers()`` lists. Where a solver would choose
+        a learning rate by itself it does so on the first chunk.
+    classes : pair of labels
+        For a classification loss, the labels behind -1 and +1, if not every chunk has rows of both.
+    """
+
+    def __init__(
+        self,
+        lam: float,
+        *,
+        loss: str | Loss = "hinge",
+        solver: str = "svmsgd",
+        bias: str | Bias = "none",
+        rho: float = 1.0,
+        classes: Any = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
+        self.loss, self.lam, self.bias = make_loss(loss), float(lam), make_bias(bias, rho)
+        if solver not in self.solvers():
+            raise InputError(f"solver {solver!r} cannot learn from a stream; these can: {', '.join(self.solvers())}")
+        options = {**options, "order": "given", "duals": False}
+        made: Any = make_solver(solver, options, seed=seed, loss=self.loss, bias=self.bias.kind)
+        # how long an epoch is, a stream does not know
+        self.solver: Any = replace(made, tstart=1) if getattr(made, "tstart", 1) == 0 else made
+        if getattr(self.solver, "average", False) and self.solver.weights == "full":
+            raise InputError("weights='full' depends on the longest of all rows, which a stream does not know; "
+                             "use weights='simple'")  # fmt: skip
+        self.classes = classes
+        self.d = 0
+        self.state: Any = None
+
+    @staticmethod
+    def solvers() -> list[str]:
+        """The solvers that can learn from a stream."""
+        return [name for name, solver in SOLVERS.items() if getattr(solver, "streams", False)]
+
+    def learn(self, X: Any, y: Any, sample_weight: Any = None) -> Stream:
+        """Present these rows, in this order."""
+        if self.loss.task == "classification":
+            y = self._signs(y)
+        source = in_memory(X, y, sample_weight)
+        chunk = _Chunk(source.rows, source.y, source.weight, source.norms, source.d)
+        problem = Problem(chunk, self.loss, self.lam, self.bias)
+        if self.state is None:
+            self.state = self.solver.start(problem, None)
+        elif self.d != source.d:
+            raise InputError(f"X has {source.d} columns and the rows before had {self.d}; they must be equally many")
+        self.d = source.d
+        state = rebound(problem, self.state)
+        self.state = self.solver.step(problem, state, problem.present, None)
+        point = self.solver.point(problem, self.state)
+        self.coef: Floats = point.w
+        self.intercept = float(point.b)
+        return self
+
+    @property
+    def steps(self) -> int:
+        """How many rows have been learned from."""
+        return 0 if self.state is None else int(self.state.counts.visits)
+
+    def _signs(self, y: Any) -> Any:
+        if self.classes is None:
+            signs, self.classes = two_labels(y)
+            return signs
+        labels = np.asarray(y)
+        strange = ~np.isin(labels, self.classes)
+        if strange.any():
+            bad = int(np.argmax(strange))
+            raise InputError(f"y[{bad}] is {labels[bad]}; the classes are {self.classes[0]} and {self.classes[1]}")
+        return np.where(labels == self.classes[1], 1.0, -1.0)
