@@ -111,6 +111,7 @@ class Perceptron(Descent):
                 state = state._replace(
                     mistakes=np.concatenate([state.mistakes, longer]), born=np.concatenate([state.born, longer])
                 )
+            ballot: Ballot = state
             position, b, u_bias, used, *counts = _collect(
                 block.rows,
                 block.y,
@@ -118,8 +119,10 @@ class Perceptron(Descent):
                 self.margin,
                 problem.present / problem.total_weight,
                 gain,
-                *state[:11],
-                *state.counts,
+                *ballot[:11],
+                ballot.counts.visits,
+                ballot.counts.updates,
+                ballot.counts.entries,
                 ORDERS.index(self.order),
                 stop,
             )
