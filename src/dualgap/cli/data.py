@@ -67,18 +67,23 @@ def training_targets(data: SvmlightData, positive: str | None) -> tuple[Floats, 
 
 def model_targets(model: Model, data: SvmlightData) -> Floats:
     """The targets of a file's rows as the model's problem sees them: -1 and +1, or any number for regression."""
-    import numpy as np
-
     if model.classes is None:
         return data.y
     if model.coef.shape[0] > 1:
         raise InputError(f"the model tells {len(model.classes)} classes apart; this command takes models of two")
     negative, positive = model.classes
+    return signs(data, negative, positive, "the model's")
+
+
+def signs(data: SvmlightData, negative: Any, positive: Any, whose: str) -> Floats:
+    """Labels of two known classes as -1 and +1; a negative class of None is every other label."""
+    import numpy as np
+
     known = np.isin(data.y, [positive] if negative is None else [negative, positive])
     if negative is not None and not known.all():
         row = int(np.argmin(known))
         raise InputError(
-            f"{data.path}, line {data.lines[row]}: label {shown(data.y[row])} is none of the model's, "
+            f"{data.path}, line {data.lines[row]}: label {shown(data.y[row])} is none of {whose}, "
             f"which are {shown(negative)} and {shown(positive)}"
         )
     return np.where(data.y == positive, 1.0, -1.0)

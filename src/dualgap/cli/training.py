@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from .console import Spinner, counted, headline, size_of, table
-from .data import shown, training_targets
+from .data import shown, signs, training_targets
 from .modelling import bias_words, loss_spec, model_of
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Settings(NamedTuple):
     zero_based: Any
     trace: Path | None
     record_every: int | None
+    validation: Path | None
+    patience: int
     plan: bool
     no_duals: bool
     as_json: bool
@@ -120,14 +122,19 @@ class Trained:
                 ),
             ]
         )
-        click.echo(meaning(certificate))
+        click.echo(meaning(certificate, self.outcome.problem.lam))
         size = size_of(self.file.stat().st_size)
         duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
         click.echo(f"model: {self.file} ({size}, {duals})")
 
 
-def meaning(certificate: Any) -> str:
+def meaning(certificate: Any, lam: float) -> str:
     """What a certificate proves, in one sentence."""
+    if lam == 0:
+        return (
+            "Nothing is proven: at lam = 0 there is no lower bound but 0 (a dual point would have to make a combination "
+            "of the rows vanish exactly)."
+        )
     if certificate.dual > 0:
         return f"Proven: the objective is at most {100 * certificate.relative_gap:.3g}% above the smallest possible."
     return f"Proven: the objective is at most {certificate.gap:.3g} above the smallest possible."
@@ -138,7 +145,8 @@ def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinne
     from ..files.model import save_model
 
     data, targets, classes = _read(settings, spinner)
-    outcome, last = _fit(settings, options, data, targets, spinner)
+    held_out = _held_out(settings, data, classes, spinner)
+    outcome, last = _fit(settings, options, data, targets, held_out, spinner)
     given = settings.C if settings.lam is not None else settings.C or 1.0
     model = model_of(
         outcome,
@@ -179,6 +187,20 @@ def _read(settings: Settings, spinner: Spinner) -> tuple[SvmlightData, Floats, t
     return data, *training_targets(data, settings.positive)
 
 
+def _held_out(
+    settings: Settings, data: SvmlightData, classes: tuple[Any, Any] | None, spinner: Spinner
+) -> tuple[Any, Floats] | None:
+    """The rows of ``--validation``, in the columns and classes of the training rows."""
+    from ..files.svmlight import read_svmlight
+
+    if settings.validation is None:
+        return None
+    spinner.say(f"reading {settings.validation}")
+    zero_based: Any = "yes" if data.zero_based else "no"
+    rows = read_svmlight(settings.validation, n_features=data.X.shape[1], zero_based=zero_based)
+    return rows.X, (rows.y if classes is None else signs(rows, *classes, "the training rows'"))
+
+
 class Last:
     """A watcher that remembers the latest record."""
 
@@ -208,7 +230,12 @@ class _Trace:
 
 
 def _fit(
-    settings: Settings, options: dict[str, Any], data: SvmlightData, targets: Floats, spinner: Spinner
+    settings: Settings,
+    options: dict[str, Any],
+    data: SvmlightData,
+    targets: Floats,
+    held_out: tuple[Any, Floats] | None,
+    spinner: Spinner,
 ) -> tuple[Outcome, Record]:
     from ..api import fit
     from ..watchers import Progress
@@ -225,6 +252,8 @@ def _fit(
         targets,
         watchers=watchers,
         record_every=settings.record_every,
+        validation=held_out,
+        patience=settings.patience,
         **_arguments(settings),
         **options,
     )

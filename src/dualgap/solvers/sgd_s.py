@@ -30,7 +30,15 @@ from ..problem import Judgement, Point, Problem
 from ..random import generator, resample, shuffle
 from ..solve import Counts
 from ..stopping import Reason
-from .primal import PRECISIONS, bias_step_option, constant_feature, not_negative, one_of, precision_option
+from .primal import (
+    PRECISIONS,
+    bias_step_option,
+    constant_feature,
+    duals_option,
+    not_negative,
+    one_of,
+    precision_option,
+)
 
 _FAR, _NEAR = 12, 5  # looks ahead at which a row's numbers, and then its entries, are fetched
 SHUFFLE, REPLACE, SPLIT = 1, 2, 4  # flags of the kernel
@@ -78,6 +86,7 @@ class MarginErrors:
 
     seed: int = field(default=0, metadata={"help": "seed of the random order"})
     precision: str = precision_option()
+    duals: bool = duals_option()
     bias_step: float = bias_step_option()
 
     losses = ("hinge",)
@@ -106,7 +115,7 @@ class MarginErrors:
         rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
         march = March(0, 0, 0, -1, 0.0, 0.0, 0.0, 0.0, 0.0, False, 0, 0, 0)
         a = np.zeros(problem.source.d, dtype=self.precision)
-        errors = np.zeros(problem.source.n, dtype=np.int32)
+        errors = np.zeros(problem.source.n if self.duals else 0, dtype=np.int32)
         return State(a, errors, rows.copy(), rows, generator(self.seed), march, math.inf)
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
@@ -134,10 +143,19 @@ class MarginErrors:
             )
             state = state._replace(march=March(*march))
             if state.march.promising:
-                found = problem.certify(self.point(problem, state)).relative_gap
+                found = self._accuracy(problem, state)
                 accurate = found if found <= epsilon else math.inf
                 state = state._replace(accurate=accurate, march=state.march._replace(promising=False))
         return state
+
+    def _accuracy(self, problem: Problem, state: State) -> float:
+        """The relative gap of the present point; without counters the dual value is that of Proposition 2."""
+        point, march = self.point(problem, state), state.march
+        if point.beta is not None:
+            return problem.certify(point).relative_gap
+        half = 0.5 * march.r / (problem.lam * march.t**2)
+        dual = problem.loss.margin * march.M / march.t - half  # type: ignore[attr-defined]
+        return problem.judge(point).primal / dual - 1.0 if dual > 0.0 else math.inf
 
     def point(self, problem: Problem, state: State) -> Point:
         """w = a/(lam t), and the counters as a dual point, clipped in the middle of an epoch."""
@@ -145,9 +163,10 @@ class MarginErrors:
         if march.t == 0:
             return Point(np.zeros(problem.source.d), march.b, None)
         theta = problem.lam * march.t
-        share = np.minimum(state.errors * (problem.present / march.t), 1.0)
-        w = state.a.astype(np.float64) / theta
-        return Point(w, march.a_bias / theta + march.b, problem.source.y * share)
+        beta = None
+        if self.duals:
+            beta = problem.source.y * np.minimum(state.errors * (problem.present / march.t), 1.0)
+        return Point(state.a.astype(np.float64) / theta, march.a_bias / theta + march.b, beta)
 
     def finished(self, state: State) -> Reason | None:
         """The paper's rule."""
@@ -232,7 +251,7 @@ def _present(
 ) -> March:
     """Patterns up to visit number ``stop``, or to the end of an epoch."""
     t, T, epoch, position, M, r, L, a_bias, b, promising, visits, updates, entries = march
-    n = picks.shape[0]
+    n, counted = picks.shape[0], errors.shape[0] > 0
     if position < 0:
         position = 0
         L = 0.0
@@ -244,7 +263,8 @@ def _present(
         if position + _FAR < n:
             ahead = picks[position + _FAR]
             rows.announce(ahead)
-            prefetch(errors, ahead)
+            if counted:
+                prefetch(errors, ahead)
             prefetch(y, ahead)
             prefetch(weight, ahead)
             prefetch(norms, ahead)
@@ -268,7 +288,8 @@ def _present(
         if p <= theta * aim:
             L += share * (aim - p / theta) if t > 0 else share * aim
         if caused > 0:
-            errors[i] += caused
+            if counted:
+                errors[i] += caused
             move = caused * share * y[i]
             rows.add(i, move, a)
             a_bias += move * constant
