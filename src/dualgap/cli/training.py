@@ -132,8 +132,8 @@ def meaning(certificate: Any, lam: float) -> str:
     """What a certificate proves, in one sentence."""
     if lam == 0:
         return (
-            "Nothing is proven: at lam = 0 there is no lower bound but 0 (a dual point would have to make a combination "
-            "of the rows vanish exactly)."
+            "Nothing is proven: at lam = 0 no lower bound is known but 0, as a dual point would have to make "
+            "a combination of the rows vanish exactly."
         )
     if certificate.dual > 0:
         return f"Proven: the objective is at most {100 * certificate.relative_gap:.3g}% above the smallest possible."
