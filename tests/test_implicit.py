@@ -51,24 +51,22 @@ def lecture(w: np.ndarray, x: np.ndarray, y: float, eta: float, lam: float) -> t
     return (w + gamma * eta * y * x) / (1.0 + eta * lam), case
 
 
-@pytest.mark.parametrize("eta", [0.0, 0.02, 0.5, 20.0])
-def test_the_three_cases_of_the_lecture(eta: float) -> None:
+def test_the_three_cases_of_the_lecture() -> None:
     task = problem(weighted=False, lam=0.3)
     X, y, seen = matrix(task)[1:], task.source.y[1:], set()
     task = Problem(in_memory(X, y), task.loss, task.lam)
-    solver = Implicit(eta=eta, order="given")
-    state, w = solver.start(task, None), np.zeros(4)
-    for t in range(1, 121):
-        i = (t - 1) % len(y)
-        before = w
-        w, case = lecture(w, X[i], y[i], eta or 1.0 / (task.lam * t), task.lam)
-        state = solver.step(task, state, 1, None)
-        np.testing.assert_allclose(solver.point(task, state).w, w, rtol=1e-11, atol=1e-13)
-        after = y[i] * (X[i] @ w)
-        assert (case, after > 1.0, after < 1.0) in [(1, True, False), (2, False, True)] or math.isclose(after, 1.0)
-        seen.add(case)
-        assert before is not w
-    assert seen == {1, 2, 3} if eta in (0.0, 0.5) else len(seen) >= 2
+    for eta in (0.0, 0.02, 0.5, 20.0):
+        solver = Implicit(eta=eta, order="given")
+        state, w = solver.start(task, None), np.zeros(4)
+        for t in range(1, 121):
+            i = (t - 1) % len(y)
+            w, case = lecture(w, X[i], y[i], eta or 1.0 / (task.lam * t), task.lam)
+            state = solver.step(task, state, 1, None)
+            np.testing.assert_allclose(solver.point(task, state).w, w, rtol=1e-11, atol=1e-13)
+            after = y[i] * (X[i] @ w)
+            assert {1: after > 1.0, 2: after < 1.0, 3: math.isclose(after, 1.0)}[case]
+            seen.add(case)
+    assert seen == {1, 2, 3}
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -120,7 +118,7 @@ def test_a_first_epoch_without_shrinking_is_one_of_dual_coordinate_ascent(loss: 
         np.testing.assert_allclose(point.beta, beta, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-11)
         assert point.b == pytest.approx(b, rel=1e-9, abs=1e-11)
-        np.testing.assert_allclose(task.judge(point).w, point.w, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(task.model_of(point.beta, 0.0)[0], point.w, rtol=1e-9, atol=1e-11)
 
 
 @settings(deadline=None, max_examples=60)
@@ -163,11 +161,10 @@ def test_no_step_is_too_long(loss: str) -> None:
 
 
 @pytest.mark.parametrize("bias", ["none", "augmented", "exact"])
-@pytest.mark.parametrize("loss", ["hinge", "squared"])
-def test_it_gets_to_the_optimum(loss: str, bias: str) -> None:
-    task = problem(loss, n=60)
+def test_it_gets_to_the_optimum(bias: str) -> None:
+    task = problem(n=60)
     outcome = dualgap.fit(
-        matrix(task), task.source.y, sample_weight=task.source.weight, loss=loss, lam=0.1, bias=bias, solver="implicit",
+        matrix(task), task.source.y, sample_weight=task.source.weight, lam=0.1, bias=bias, solver="implicit",
         gap=0.01, max_epochs=500, bias_step=1.0,
     )  # fmt: skip
     assert outcome.converged

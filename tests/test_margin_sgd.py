@@ -216,6 +216,33 @@ class TestStoppingRule:
         assert outcome.certificate.relative_gap <= 0.2
         assert outcome.state.solver.march.position == -1
 
+    @pytest.mark.parametrize("bias", [NoBias(), Augmented(2.0)], ids=lambda bias: bias.kind)
+    @pytest.mark.parametrize("solver", [SGDs(epsilon=0.125), SGDm(epsilon=0.125)], ids=["s", "m"])
+    def test_it_needs_no_counters(self, solver: SGDs, bias: Any) -> None:
+        task, ends = whole(lam=1 / 8, bias=bias), []
+        for duals in (True, False):
+            chosen = replace(solver, duals=duals)
+            state = chosen.step(task, chosen.start(task, None), 10**4, None)
+            assert chosen.finished(state) is not None
+            assert state.errors.size == 18 * duals
+            assert (chosen.point(task, state).beta is None) is not duals
+            ends.append(state)
+        assert ends[0].march == ends[1].march
+        assert ends[1].accurate == pytest.approx(ends[0].accurate, rel=1e-9)
+
+    @pytest.mark.parametrize("bias_step", [0.0, 0.01])
+    def test_without_counters_it_claims_nothing_about_a_free_bias(self, bias_step: float) -> None:
+        """Proposition 2's bound is no bound there: the dual point must satisfy sum y beta = 0, which nobody checks."""
+        X, y = real(n=60)
+        y = np.where(X[:, 0] > -1.5, 1.0, -1.0)
+        optimum = dualgap.fit(X, y, lam=0.05, bias="exact", gap=1e-3).certificate.primal
+        options: dict[str, Any] = {"duals": False, "epsilon": 0.1, "bias_step": bias_step}
+        try:
+            outcome = dualgap.fit(X, y, lam=0.05, bias="exact", solver="sgd-s", gap=0.0, max_epochs=50, **options)
+        except InputError:
+            return
+        assert outcome.reason.name != "epsilon" or outcome.certificate.primal <= 1.1 * optimum
+
     def test_a_finer_epsilon_goes_on_from_a_coarser_one(self) -> None:
         X, y = real()
         common: dict[str, Any] = {"lam": 0.1, "solver": "sgd-s", "gap": 0.0, "max_epochs": 5000}

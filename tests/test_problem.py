@@ -487,11 +487,26 @@ def test_problems_that_cannot_be() -> None:
     source = in_memory(np.ones((3, 2)), [1.0, -1.0, 0.5])
     with pytest.raises(InputError, match=r"y\[2\] is 0.5; the hinge loss needs labels -1 and \+1"):
         Problem(source, Hinge(), 1.0)
-    for lam in (0.0, -1.0, np.nan, np.inf):
+    for lam in (-1.0, np.nan, np.inf, 1e-101):
         with pytest.raises(InputError, match="lam="):
             Problem(source, Squared(), lam)
     with pytest.raises(InputError):  # rather than an objective that overflows
         _ = Problem(in_memory(np.ones((1, 1)), [1e200]), Squared(), 1.0).value_at_zero
+
+
+@plain_python_warns
+def test_without_a_regulariser_there_is_no_bound_but_0() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(20, 3)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
+    for bias in (NoBias(), Augmented(2.0), Free()):
+        problem = Problem(in_memory(X, y), Hinge(), 0.0, bias)
+        w, b = rng.normal(size=3), 0.0 if bias.kind == "none" else 0.4
+        found = problem.judge(Point(w, b, rng.random(20) * y))
+        assert found.primal == pytest.approx(np.maximum(0.0, 1.0 - y * (X @ w + b)).mean())
+        assert (found.dual, found.dual_error) == (0.0, 0.0)
+        certificate = problem.certify(Point(w, b, y))
+        assert certificate.gap >= certificate.primal
+        assert problem.in_form(certificate, "J") == certificate
 
 
 @plain_python_warns

@@ -250,7 +250,7 @@ def _prepare(
     trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
     if lam == 0.0 and not getattr(trainer, "unregularised", False):
         able = ", ".join(other for other in SOLVERS if getattr(SOLVERS[other], "unregularised", False))
-        raise InputError(f"lam=0 is no problem for solver {name!r}, which needs a regulariser; these need none: {able}")
+        raise InputError(f"lam={lam!r} must be positive for solver {name!r}; these need no regulariser: {able}")
     rule = limits.rule(gap, problem.present)
     check = getattr(trainer, "check", None)
     if check is not None:

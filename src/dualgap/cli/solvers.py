@@ -11,11 +11,18 @@ from .console import emit, json_option, print_table
 
 
 @click.command(short_help="List the solvers and their options.")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
 @json_option
-def command(as_json: bool) -> None:
-    """List the solvers with their options. Set one with --option KEY=VALUE."""
+def command(names: tuple[str, ...], as_json: bool) -> None:
+    """List all solvers, or those named, with their options. Set one with --option KEY=VALUE."""
+    from ..errors import InputError, nearest
     from ..losses import LOSSES
     from ..solvers import SOLVERS, can_train, options_of
+
+    for name in names:
+        if name not in SOLVERS:
+            raise InputError(f"unknown solver {name!r}; {nearest(name, SOLVERS)}")
+    chosen = {name: SOLVERS[name] for name in names or SOLVERS}
 
     if as_json:
         found = [
@@ -25,11 +32,11 @@ def command(as_json: bool) -> None:
                 "losses": [loss for loss in LOSSES if can_train(cls, loss)],
                 "options": [asdict(option) for option in options_of(cls)],
             }
-            for name, cls in SOLVERS.items()
+            for name, cls in chosen.items()
         ]
         emit({"solvers": found})
         return
-    for name, cls in SOLVERS.items():
+    for name, cls in chosen.items():
         click.secho(name, bold=True)
         click.echo(click.wrap_text(cls.meaning, shutil.get_terminal_size().columns - 1))
         rows = [[option.name, option.type, str(option.default), option.help] for option in options_of(cls)]

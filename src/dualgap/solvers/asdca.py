@@ -21,7 +21,8 @@ the largest batch for which the theory does not ask for a smaller theta: max(G, 
 A loss with a kink enters through its smoothing ``phi_gamma* = phi* + gamma/2 beta^2`` (for the hinge, the smoothed
 hinge). It lies at most ``gamma/2 max beta^2`` below the loss, and its optimum need not be any better than that for the
 loss asked for. -phi_gamma'(s) is the dual step of the loss from beta = 0 at curvature gamma. ``gamma=auto`` begins at 1
-and divides by 4 whenever the measured gap is at most twice that bound. Certificates are those of the loss asked for.
+and divides by 4 once the smoothing makes up most of the gap: where the gap is at most twice that bound and a stage has
+lasted 3/theta epochs, or at a tenth of the bound. Certificates are those of the loss asked for.
 
 Batches run in threads: they share out the rows for the scores, and v and h for the updates. The result is the same.
 """
@@ -53,6 +54,7 @@ from .warm import dual_start
 
 SMALLEST = 1e-100  # of sigma, before h takes it in
 SHRINK = 4.0  # gamma is divided by this from stage to stage
+SETTLED = 3.0  # times 1/theta epochs after which a stage counts as solved
 REFRESH = 64  # epochs after which v and w are computed anew from the duals
 WORTH = 50_000  # entries in a batch from which on threads pay
 
@@ -90,6 +92,7 @@ class State(NamedTuple):
     theta: float
     gamma: float  # of the smoothing; 0 for a smooth loss
     steps: int
+    staged: int  # the step at which gamma last fell
     refreshed: int  # the step at which v and w were last computed anew
     paused: bool = False
 
@@ -163,12 +166,12 @@ class ASDCA:
         suffix = averaging.begin(self.output, self.T0, beta.size, math.ceil(rows.size / m))
         mean = Mean(1.0, b, 0.0, 0, 0)
         rng = generator(self.seed)
-        return State(v, np.zeros_like(v), beta, lagging, rows, rng, mean, suffix, m, theta, gamma, 0, 0)
+        return State(v, np.zeros_like(v), beta, lagging, rows, rng, mean, suffix, m, theta, gamma, 0, 0, 0)
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """Make whole steps until the budget is spent."""
         if last is not None:
-            state = self._next_stage(problem, state, last)
+            state = self.notice(problem, state, last)
             if (state.steps - state.refreshed) * state.m >= REFRESH * problem.present:
                 state = self.refresh(problem, state)
         end = state.steps + max(1, math.ceil(budget / state.m))
@@ -194,8 +197,8 @@ class ASDCA:
 
     def recentre(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
-        b = state.mean.v_bias + state.mean.sigma * state.mean.h_bias
-        return state._replace(mean=state.mean._replace(v_bias=state.mean.v_bias + b - centre)), b
+        b = state.mean.v_bias  # b(beta): that of the model lags behind it
+        return state._replace(mean=state.mean._replace(v_bias=2.0 * b - centre)), b
 
     def refresh(self, problem: Problem, state: State) -> State:
         """v and w computed anew from the duals, so that rounding errors do not pile up."""
@@ -215,17 +218,19 @@ class ASDCA:
         m = self.m or int(min(max(G, 1.0 / G), problem.present))
         return m, _number("theta", self.theta, "theory") or theta_of_theory(problem, gamma, m), gamma
 
-    def _next_stage(self, problem: Problem, state: State, last: Judgement) -> State:
+    def notice(self, problem: Problem, state: State, last: Judgement) -> State:
         """Smooth less once the smoothing, and not the distance to its optimum, makes up the gap."""
         if state.gamma == 0.0 or self.gamma != "auto":
             return state
-        if last.primal - last.dual > 2.0 * left_by_smoothing(problem.loss, state.gamma):
+        gap, bound = last.primal - last.dual, left_by_smoothing(problem.loss, state.gamma)
+        settled = (state.steps - state.staged) * state.m * state.theta >= SETTLED * problem.present
+        if gap > 2.0 * bound or (gap > 0.1 * bound and not settled):
             return state
         mix, total = _up_to_date(state)  # as of this step: from here on the mean runs at another pace
         lagging = Lagging(mix, np.full_like(state.lagging.touched, state.steps), total)
         gamma = state.gamma / SHRINK
         theta = _number("theta", self.theta, "theory") or theta_of_theory(problem, gamma, state.m)
-        return state._replace(lagging=lagging, gamma=gamma, theta=theta)
+        return state._replace(lagging=lagging, gamma=gamma, theta=theta, staged=state.steps)
 
 
 def theta_of_theory(problem: Problem, gamma: float, m: int) -> float:

@@ -68,8 +68,11 @@ class FreeBias:
         end = state.moved + problem.present
         budget = min(budget, end - state.counts.visits)
         held, inner = centred(problem, state.centre, state.mu), state.inner
-        if last is not None and hasattr(self.inner, "refresh"):  # w(beta) of the judgement is that of a scaled beta
-            inner = self.inner.refresh(held, inner)
+        if last is not None:  # its w(beta) is that of a scaled beta, and of no use
+            if hasattr(self.inner, "refresh"):
+                inner = self.inner.refresh(held, inner)
+            if hasattr(self.inner, "notice"):
+                inner = self.inner.notice(held, inner, last)
         inner = self.inner.step(held, inner, budget, None)
         state = state._replace(inner=inner)
         if state.counts.visits < end:

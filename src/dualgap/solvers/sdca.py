@@ -79,8 +79,7 @@ class SDCA:
     order: str = field(
         default=PERMUTATION,
         metadata={
-            "help": "random (with replacement), permutation (a fresh one each epoch), cyclic (one for the whole run), "
-            "importance (by the rows' lengths), gaps (by the rows' shares in the gap)"
+            "help": "random, permutation (fresh each epoch), cyclic (one), importance (by length), gaps (by their shares)"
         },
     )
     output: str = field(default=LAST, metadata={"help": "last, average (of the duals from step T0 on) or random (one)"})
@@ -93,8 +92,7 @@ class SDCA:
     epsilon: float = field(
         default=0.0,
         metadata={
-            "help": "also stop after as many steps as the theory asks for an expected gap of epsilon, in mean form "
-            "(0: never); order=random, and output=average for losses with kinks"
+            "help": "also stop after the theory's number of steps for an expected gap of epsilon, mean form (0: never)"
         },
     )
 
@@ -155,7 +153,12 @@ class SDCA:
         """Make that many steps; the windows of averages begin on the way."""
         (block,) = problem.source.blocks()
         if last is not None:
-            state = self._look(problem, state, last)
+            if self.output == LAST:  # w(beta) as the judgement computed it
+                state.w[:] = last.w
+                state = state._replace(b=last.b)
+            else:
+                state = self.refresh(problem, state)
+            state = self.notice(problem, state, last)
         T0 = self._bound(problem)[0]
         now = state.counts.visits
         end = int(min(now + budget, max(state.steps, now + 1)))
@@ -206,6 +209,15 @@ class SDCA:
         state.w[:] = w
         return state._replace(b=b)
 
+    def notice(self, problem: Problem, state: State, last: Judgement) -> State:
+        """Draw by the rows' shares in the gap as it is now."""
+        if self.order != GAPS:
+            return state
+        shares = _gaps(problem.source.y, problem.source.weight, problem.loss, last.scores, state.beta)[state.rows]
+        total, uniformly = float(shares.sum()), 1.0 / shares.size
+        chances = 0.5 * shares / total + 0.5 * uniformly if total > 0.0 else np.full_like(shares, uniformly)
+        return state._replace(alias=_alias(chances))
+
     def finished(self, state: State) -> Reason | None:
         """The iteration bound, where it is asked for."""
         if state.counts.visits < state.steps:
@@ -220,19 +232,6 @@ class SDCA:
             return self.T0, math.inf
         T0, T = iteration_bound(problem, self.epsilon)
         return (self.T0 or int(T0 or 0) if self.output != LAST else 0), T
-
-    def _look(self, problem: Problem, state: State, last: Judgement) -> State:
-        """Take w(beta) as the judgement computed it; draw by the new gaps."""
-        if self.output != LAST:
-            return self.refresh(problem, state)
-        state.w[:] = last.w
-        if self.order == GAPS:
-            shares = _gaps(problem.source.y, problem.source.weight, problem.loss, last.scores, state.beta)[state.rows]
-            total = float(shares.sum())
-            uniformly = 1.0 / shares.size
-            alias = _alias(0.5 * shares / total + 0.5 * uniformly if total > 0.0 else np.full_like(shares, uniformly))
-            state = state._replace(alias=alias)
-        return state._replace(b=last.b)
 
 
 def _total(state: State) -> Floats:

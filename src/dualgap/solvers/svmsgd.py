@@ -61,11 +61,13 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
             return math.inf
         w, b = model_of(state)
         value = sample.judge(Point(w, b, None)).primal
-        return value if math.isfinite(value) else math.inf
+        return value if value < sample.value_at_zero else math.inf  # no better than w = 0: too long a step
 
-    best, least = 1.0, cost(1.0)
-    factor = 2.0 if cost(2.0) < least else 0.5
-    while 2.0**-40 < best < 2.0**40:
+    most = min(2.0**40, 1.0 / problem.lam if problem.lam > 0.0 else math.inf)  # beyond it the rate is 1/(lam t)
+    best = min(1.0, most)
+    least = cost(best)
+    factor = 2.0 if cost(2.0 * best) < least else 0.5
+    while best > 2.0**-40 and factor * best <= most:
         value = cost(factor * best)
         if not (value < least or math.isinf(least)):
             break
