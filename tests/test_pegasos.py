@@ -546,7 +546,7 @@ class TestDualPoints:
         ({"bias_step": math.nan}, "bias_step=nan must be a finite number >= 0"),
         ({"precision": "float32"}, "solver 'pegasos' has no option 'precision'"),
         ({"loss": "squared-hinge"}, "cannot train with the loss 'squared-hinge'"),
-        ({"lam": 0.0}, "lam=0 is no problem for solver 'pegasos'"),
+        ({"lam": 0.0}, "lam=0.0 must be positive for solver 'pegasos'"),
     ],
 )
 def test_bad_options(options: dict[str, Any], complaint: str) -> None:

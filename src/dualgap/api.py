@@ -14,7 +14,7 @@ from .errors import InputError
 from .losses import Loss, hard_margin, make_loss
 from .problem import Form, Point, Problem
 from .solve import Counts, Measures, Outcome, Record, Run, Solver, judging_cost, solve, training_cost
-from .solvers import SOLVERS, choose, make_solver
+from .solvers import check_regulariser, check_seed, choose, make_solver
 from .sources import InMemory, in_memory
 from .stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
 from .validation import Validation, given, split_off
@@ -148,6 +148,7 @@ def plan(
     time_limit: float | None = None,
     threads: int = 1,
     seed: int = 0,
+    validation: Any = None,
     **options: Any,
 ) -> list[str]:
     """What ``fit`` with the same arguments would do, and what the theory of its solver promises beforehand, in words.
@@ -155,7 +156,9 @@ def plan(
     Bad data and bad options raise the same errors as in ``fit``.
     """
     limits = Limits(max_epochs, max_steps, time_limit)
-    task = _prepare(X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options)
+    task = _prepare(
+        X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options, validation
+    )
     problem, trainer = task.problem, task.solver
     source = problem.source
     visits = Counts(problem.present, 0, int(1.5 * source.entries))
@@ -164,8 +167,8 @@ def plan(
         f"solver {trainer.name}: {trainer.meaning}",
         f"{problem.present:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = {problem.C:.6g}, "
         f"lam = {problem.lam:.6g}",
-        f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form, "
-        f"{problem.value_at_zero / problem.lam:.6g} in C-form",
+        f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form"
+        + (f", {problem.value_at_zero / problem.lam:.6g} in C-form" if problem.lam > 0.0 else ""),
         f"a certificate costs about as much as {share:.2g} epochs; they take less than a quarter of the time",
     ]
     forecast = getattr(trainer, "plan", None)
@@ -227,8 +230,7 @@ def _prepare(
     """Check everything; nothing is computed yet that takes long."""
     _positive("gap", gap, zero=True)
     chosen = make_loss(loss)
-    if seed < 0:
-        raise InputError(f"seed={seed!r} must be a whole number >= 0")
+    check_seed(seed)
     if threads < 1:
         raise InputError(f"threads={threads!r} must be at least 1")
     classes = None
@@ -236,7 +238,8 @@ def _prepare(
         y, classes = two_labels(y)
     source = in_memory(X, y, sample_weight, threads=threads)
     held_out: InMemory | None = None
-    if isinstance(validation, float):
+    if isinstance(validation, float | np.floating):
+        validation = float(validation)
         source, held_out = split_off(source, validation, seed)
     elif validation is not None:
         held_out = given(validation, classes, source.d)
@@ -248,9 +251,7 @@ def _prepare(
     problem = Problem(source, chosen, lam, make_bias(bias, rho))
     name = choose(chosen) if solver == "auto" else solver
     trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
-    if lam == 0.0 and not getattr(trainer, "unregularised", False):
-        able = ", ".join(other for other in SOLVERS if getattr(SOLVERS[other], "unregularised", False))
-        raise InputError(f"lam={lam!r} must be positive for solver {name!r}; these need no regulariser: {able}")
+    check_regulariser(name, lam)
     rule = limits.rule(gap, problem.present)
     check = getattr(trainer, "check", None)
     if check is not None:

@@ -188,6 +188,16 @@ def _copy(state: Any) -> Any:
     return state.copy() if isinstance(state, np.ndarray) else state
 
 
+def _alike(fresh: Any, state: Any) -> bool:
+    """Whether a state is one that a solver with these options may have; those that grow say so."""
+    if hasattr(fresh, "_fields"):
+        same = type(fresh) is type(state)
+        return same and (getattr(fresh, "grows", False) or all(map(_alike, fresh, state)))
+    if isinstance(fresh, np.ndarray):
+        return isinstance(state, np.ndarray) and (fresh.dtype, fresh.shape) == (state.dtype, state.shape)
+    return True
+
+
 class Loop:
     """One run under way. ``iterate`` yields its records; ``solve`` reads the best point from it at the end."""
 
@@ -207,7 +217,7 @@ class Loop:
         self.validated = math.inf  # the last model's
         self.record_every = record_every
         self.train_seconds = self.certify_seconds = 0.0
-        self.best = _Best()
+        self.best = _Best(w=np.zeros(problem.source.d), beta=np.zeros(problem.source.n))
         self.last: Judgement | None = None
         self.allowance: Callable[[int], float] = lambda visits: math.inf
         self._chunk = 10_000
@@ -215,6 +225,8 @@ class Loop:
         self.best.see(nothing, judged, "none", None if validate is None else validate(nothing))
         self.certificate = self.best.certificate(problem)
         began = time.perf_counter()
+        if isinstance(warm, Run) and not _alike(solver.start(problem, None), warm.solver):
+            warm = Point(warm.w, warm.b, warm.beta)  # of other options: begin at the point, but do not go on
         if isinstance(warm, Run):
             self.state, self.judged, self.due = _copy(warm.solver), warm.judged, warm.due
         else:
@@ -407,7 +419,7 @@ def solve(
                     continue
                 run = loop.run()  # taken first: judging now is no part of the run that goes on from here
                 hasty = reason.name == "interrupted" and trace and loop.certify_seconds > HASTE * len(trace)
-                if record.kind != "certified" and not hasty:
+                if loop.visits > loop.judged.visits and not hasty:
                     record = loop.judge()  # what was learned since the last certificate counts too
                     show(record)
                     reason = rule(record) or reason

@@ -20,7 +20,7 @@ from .bias import Bias, make_bias
 from .errors import InputError
 from .losses import Loss, make_loss
 from .problem import Problem
-from .solvers import SOLVERS, make_solver
+from .solvers import SOLVERS, check_regulariser, check_seed, make_solver
 from .solvers.primal import rebound
 from .sources import InMemory, in_memory
 
@@ -61,15 +61,23 @@ class Stream:
         **options: Any,
     ) -> None:
         self.loss, self.lam, self.bias = make_loss(loss), float(lam), make_bias(bias, rho)
+        check_seed(seed)
+        if classes is not None and not (len(classes) == 2 and classes[0] != classes[1]):
+            raise InputError(f"classes={classes!r} must be two different labels, the one behind -1 first")
         if solver not in self.solvers():
             raise InputError(f"solver {solver!r} cannot learn from a stream; these can: {', '.join(self.solvers())}")
         options = {**options, "order": "given", "duals": False}
+        check_regulariser(solver, self.lam)
         made: Any = make_solver(solver, options, seed=seed, loss=self.loss, bias=self.bias.kind)
         # how long an epoch is, a stream does not know
         self.solver: Any = replace(made, tstart=1) if getattr(made, "tstart", 1) == 0 else made
         if getattr(self.solver, "average", False) and self.solver.weights == "full":
             raise InputError("weights='full' depends on the longest of all rows, which a stream does not know; "
                              "use weights='simple'")  # fmt: skip
+        if getattr(made, "voted", False):
+            raise InputError("voted needs the training rows again, and a stream keeps none; use averaged=True")
+        if isinstance(getattr(made, "preconditioner", None), str) and made.preconditioner != "identity":
+            raise InputError(f"preconditioner={made.preconditioner!r} depends on all rows; give a diagonal or a matrix")
         self.classes = classes
         self.d = 0
         self.state: Any = None
@@ -83,6 +91,9 @@ class Stream:
         """Present these rows, in this order."""
         if self.loss.task == "classification":
             y = self._signs(y)
+        if sample_weight is not None and np.size(sample_weight) and not np.any(sample_weight):
+            in_memory(X, y)  # bad rows are bad rows; good ones without a weight are no rows
+            return self
         source = in_memory(X, y, sample_weight)
         chunk = _Chunk(source.rows, source.y, source.weight, source.norms, source.d)
         problem = Problem(chunk, self.loss, self.lam, self.bias)

@@ -111,7 +111,7 @@ class Trained:
         headline(self.outcome.reason.message, bool(self.outcome.converged))
         table(
             [
-                ("objective", f"{certificate.primal:.8g}", "|w|^2/2 + C * sum of losses, of this model"),
+                ("objective", f"{certificate.primal:.8g}", f"{_objective(certificate.form)}, of this model"),
                 ("lower bound", f"{certificate.dual:.8g}", "no model can have a smaller objective"),
                 ("gap", f"{certificate.gap:.4g}", f"relative: {certificate.relative_gap:.3g}, asked: {settings.gap:g}"),
                 ("epochs", f"{self.last.epochs:.1f}", counted(self.last.visits, "row visit")),
@@ -126,6 +126,10 @@ class Trained:
         size = size_of(self.file.stat().st_size)
         duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
         click.echo(f"model: {self.file} ({size}, {duals})")
+
+
+def _objective(form: str) -> str:
+    return "|w|^2/2 + C * sum of losses" if form == "J" else "mean of the losses"
 
 
 def meaning(certificate: Any, lam: float) -> str:

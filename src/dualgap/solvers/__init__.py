@@ -124,6 +124,19 @@ def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bi
     return FreeBias(solver) if bias == "exact" and not hasattr(cls, "biases") else solver
 
 
+def check_regulariser(name: str, lam: float) -> None:
+    """Most solvers need lam > 0."""
+    if lam == 0.0 and not getattr(SOLVERS[name], "unregularised", False):
+        able = ", ".join(other for other in SOLVERS if getattr(SOLVERS[other], "unregularised", False))
+        raise InputError(f"lam={lam!r} must be positive for solver {name!r}; these need no regulariser: {able}")
+
+
+def check_seed(seed: int) -> None:
+    """A seed is a whole number."""
+    if seed < 0:
+        raise InputError(f"seed={seed!r} must be a whole number >= 0")
+
+
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 

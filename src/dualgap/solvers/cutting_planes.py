@@ -43,6 +43,11 @@ class Cuts(NamedTuple):
     multipliers: Floats
     idle: Any  # rounds since the multiplier was positive
 
+    @property
+    def grows(self) -> bool:
+        """By a row a cut."""
+        return True
+
 
 def no_cuts(n: int, d: int) -> Cuts:
     """Before the first cut."""

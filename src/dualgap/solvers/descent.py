@@ -43,7 +43,7 @@ from .primal import (
 )
 
 GIVEN, PERMUTATION, RANDOM = ORDERS = ("given", "permutation", "random")
-SMALLEST = 1e-9  # of s, before v takes it in
+SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
 _FAR, _NEAR = 12, 5  # steps ahead at which a row's numbers, and then its entries, are fetched
 
 
@@ -129,14 +129,15 @@ class Descent(Polished):
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at w = 0, or at the model of a warm start."""
         n, d = problem.source.n, problem.source.d
-        v = np.zeros(d, dtype=self.precision)
+        averaged = math.isfinite(self.mean_from(problem))
+        v = np.zeros(d, dtype=np.float64 if averaged else self.precision)  # the lazy mean wants exact moves
         b = 0.0
         if warm is not None:
             v[:] = warm.w
             b = float(warm.b)
         free = problem.bias.kind == "exact"
         rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
-        u = np.zeros(d if math.isfinite(self.mean_from(problem)) else 0)
+        u = np.zeros(d if averaged else 0)
         slopes, looks = np.zeros(n if self.duals else 0), np.zeros(n if self.duals else 0, dtype=np.uint32)
         walk = Walk(0, -1, 1.0, 0.0 if free else b, b if free else 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
         return State(v, u, slopes, looks, rows, rows.copy(), generator(self.seed), walk, self.rate(problem))
@@ -286,10 +287,13 @@ def _descend(
                 entries += rows.count(i)
             b += bias_step * push
             updates += 1
-        if s < SMALLEST:
+        if s < (SMALLEST_OF_MEAN if averaged else SMALLEST):
             for j in range(v.shape[0]):
+                if averaged:  # or else past v + u would cancel
+                    u[j] += past * v[j]
                 v[j] *= s
+            u_bias += past * v_bias
+            past = 0.0
             v_bias *= s
-            past /= s
             s = 1.0
     return Walk(t, position, s, v_bias, b, past, u_bias, r, visits, updates, entries)

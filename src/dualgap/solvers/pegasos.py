@@ -41,7 +41,7 @@ from .primal import BIASES, bias_step_option, constant_feature, duals_option, no
 
 REPLACEMENT, DISTINCT, EPOCHS = SAMPLINGS = ("replacement", "distinct", "epochs")
 ZERO, BALL = STARTS = ("zero", "ball")
-SMALLEST = 1e-9  # of s, before v takes it in
+SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
 REFRESH = 1_000_000  # row visits, or 10 d, after which |w|^2 is computed anew
 DELTA = 0.5  # of the bound: the theorem's probability is 1/2
 
@@ -99,7 +99,7 @@ class Pegasos(Polished):
     projection: bool = field(default=False, metadata={"help": "project w into the ball of radius 1/sqrt(lam)"})
     sampling: str = field(
         default=REPLACEMENT,
-        metadata={"help": "replacement, distinct (k different rows), or epochs (all rows once, in a fresh order)"},
+        metadata={"help": "replacement, distinct (k different rows), or epochs (a fresh order, cut into batches)"},
     )
     first_w: str = field(
         default=ZERO, metadata={"help": "zero, or ball: random inside the ball (the first step erases it)"}
@@ -175,7 +175,7 @@ class Pegasos(Polished):
             v = direction.normal(size=source.d)
             v *= direction.random() ** (1.0 / source.d) / (math.sqrt(problem.lam) * float(np.linalg.norm(v)))
             square = float(np.dot(v, v))
-        picks = np.empty(self.k * max(1, rows.size // self.k), dtype=np.uint32)
+        picks = np.zeros(self.k * max(1, rows.size // self.k), dtype=np.uint32)
         u = np.zeros(source.d if self.output == AVERAGE else 0)
         errors = np.zeros(source.n if self.duals else 0, dtype=np.int32)
         suffix = averaging.begin(self.output, self.T0, source.d + 1, math.ceil(rows.size / self.k))
@@ -187,6 +187,8 @@ class Pegasos(Polished):
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """Make whole steps until the budget is spent."""
         (block,) = problem.source.blocks()
+        if not self.stop_within:  # it may have been asked for in a run that goes on here
+            state = state._replace(stop_at=-1, accepted=False)
         end = state.walk.steps + max(1, math.ceil(budget / self.k))
         if state.stop_at >= 0:
             end = min(end, state.stop_at)
@@ -263,6 +265,7 @@ def excess_bound(problem: Problem, T: int, projection: bool) -> float:
     """``42 c ln(T/delta) / (lam T)``."""
     square = problem.source.norms + constant_feature(problem)
     R = float(np.max(problem.source.weight * (problem.present / problem.total_weight) * np.sqrt(square)))
+    R = max(R, 1.0)  # the theorem has it so
     c = (math.sqrt(problem.lam) + R) ** 2 if projection else 4.0 * R * R
     return 42.0 * c * math.log(max(T, 3) / DELTA) / (problem.lam * max(T, 3))
 
@@ -360,6 +363,7 @@ def _walk(
             square *= shrink * shrink
             inner[:found] *= shrink
         rate = 1.0 / (lam * t * k)
+        gross = square
         for j in range(found):
             i = hits[j]
             push = rate * ratio * weight[i] * y[i]
@@ -368,6 +372,7 @@ def _walk(
                     inner[j] = s * (rows.dot(i, v) + v_bias)
                     entries += rows.count(i)
                 square += push * (2.0 * inner[j] + push * (norms[i] + constant))
+                gross = max(gross, square)
             move = push / s
             rows.add(i, move, v)
             v_bias += move * constant
@@ -381,15 +386,18 @@ def _walk(
             b += bias_step * push
             updates += 1
         if projection:
-            if visits - refreshed >= max(REFRESH, 10 * v.shape[0]):
+            if visits - refreshed >= max(REFRESH, 10 * v.shape[0]) or square < 1e-6 * gross:  # rows that cancel
                 refreshed = visits
                 square = s * s * (np.dot(v, v) + (v_bias * v_bias / constant if constant > 0.0 else 0.0))
             if lam * square > 1.0:
                 s /= math.sqrt(lam * square)
                 square = 1.0 / lam
-        if s < SMALLEST:
+        if s < (SMALLEST_OF_MEAN if averaged else SMALLEST):
+            if averaged:  # or else past v + u would cancel
+                u += past * v
+                u_bias += past * v_bias
+                past = 0.0
             v *= s
             v_bias *= s
-            past /= s
             s = 1.0
     return Walk(steps, t, position, s, square, v_bias, b, past, u_bias, refreshed, visits, updates, entries)

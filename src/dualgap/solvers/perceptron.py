@@ -53,6 +53,11 @@ class Ballot(NamedTuple):
     counts: Counts
     paused: bool = False
 
+    @property
+    def grows(self) -> bool:
+        """The lists do."""
+        return True
+
 
 @dataclass(frozen=True)
 class Perceptron(Descent):

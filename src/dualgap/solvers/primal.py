@@ -17,7 +17,9 @@ BIASES = ("none", "augmented", "exact")
 
 def precision_option() -> Any:
     """The option ``precision``."""
-    return field(default="float64", metadata={"help": "of the model while training: float64 or float32"})
+    return field(
+        default="float64", metadata={"help": "of the model while training: float64 or float32 (a mean takes float64)"}
+    )
 
 
 def bias_step_option() -> Any:

@@ -51,6 +51,11 @@ class Alias(NamedTuple):
     threshold: Floats  # take the slot's own row below this, else the other one
     other: Any  # uint32
 
+    @property
+    def grows(self) -> bool:
+        """Tables of gaps come with the first certificate."""
+        return True
+
 
 class State(NamedTuple):
     """w = w(beta) and b = b(beta) at all times."""
@@ -79,7 +84,7 @@ class SDCA:
     order: str = field(
         default=PERMUTATION,
         metadata={
-            "help": "random, permutation (fresh each epoch), cyclic (one), importance (by length), gaps (by their shares)"
+            "help": "random, permutation (fresh each epoch), cyclic (one), importance (length), gaps (shares in it)"
         },
     )
     output: str = field(default=LAST, metadata={"help": "last, average (of the duals from step T0 on) or random (one)"})

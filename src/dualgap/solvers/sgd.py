@@ -95,6 +95,8 @@ class SGD(SvmSgd):
         if kind == INVERSE and self.eta0 == 0.0 and problem.lam > 0.0:
             return make_rate(kind, 1.0 / problem.lam)
         eta0 = self.eta0 or calibrated(self, problem)
+        if not self.eta0 and self.average and self.discount(problem) > 0.0:
+            eta0 = min(eta0, 0.5 / self.discount(problem))  # well below 2/(A M^2)
         return check_rate(make_rate(kind, eta0, 1.0, problem.lam * eta0), problem.lam)
 
     def mean_from(self, problem: Problem) -> float:
@@ -134,8 +136,10 @@ class SGD(SvmSgd):
                 bad = int(np.argmax(wrong))
                 raise InputError(f"preconditioner[{bad}] is {given[bad]:g}; it must be positive")
             return canonical(1.0 / given, np.float64)
-        if not np.allclose(given, given.T):
-            raise InputError("preconditioner is not symmetric; it must be a symmetric positive definite matrix")
+        if not np.isfinite(given).all() or not np.allclose(given, given.T):
+            raise InputError(
+                "preconditioner is not symmetric and finite; it must be a symmetric positive definite matrix"
+            )
         try:
             np.linalg.cholesky(given)
         except np.linalg.LinAlgError:

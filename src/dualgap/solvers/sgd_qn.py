@@ -1,7 +1,7 @@
 """SGD-QN: stochastic gradient descent with a diagonal of learning rates (Bordes, Bottou and Gallinari, JMLR 2009).
 
     w <- w - B phi'(<w, x>) x                          (B diagonal; only the entries of x change)
-    every ``skip`` steps:   w <- w - skip lam B w, and on the next row, whose slope goes from g to g' by its own step,
+    every ``skip`` steps:   w <- w - skip lam B w, and on the next row with a slope g, which its step makes g',
     r_j = clip(lam + (g' - g) x_j / (change of w_j), 0.1 lam, 100 lam),    B_j <- 1/(1/B_j + skip r_j)   where x_j != 0
 
 r_j is a secant: the change of the gradient over the change of w. As (change of w_j) is -B_j g x_j, it is ``lam + (g -
@@ -113,8 +113,10 @@ class SGDQN(Polished):
         eta0 = self.eta0 or calibrated(SvmSgd(), problem)
         if eta0 * problem.lam > 1.0:
             raise InputError(f"eta0={eta0:g} must be at most 1/lam = {1.0 / problem.lam:g}")
-        skip = self.skip or max(1, round(16 * n * d / max(source.entries, 1)))
-        skip = min(skip, max(1, int(0.5 / (eta0 * problem.lam))))  # shrinking must not turn w round
+        most = max(1, int(0.5 / (eta0 * problem.lam)))  # shrinking must not turn w round
+        skip = self.skip or min(max(1, round(16 * n * d / max(source.entries, 1))), most)
+        if skip > 2 * most:
+            raise InputError(f"skip={skip} shrinks w too much at once at eta0={eta0:g}; it must be at most {2 * most}")
         w = np.zeros(d, dtype=self.precision)
         if warm is not None:
             w[:] = warm.w

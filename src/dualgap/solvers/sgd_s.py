@@ -126,6 +126,8 @@ class MarginErrors:
             state = state._replace(march=state.march._replace(r=square + _constant_part(problem, state.march)))
         stop = state.march.visits + budget
         epsilon, f = self.relative_accuracy
+        if state.accurate > epsilon:  # a run that goes on, with a finer epsilon
+            state = state._replace(accurate=math.inf)
         while state.march.visits < stop and not math.isfinite(state.accurate):
             march = _present(
                 *block[:4],
@@ -153,6 +155,8 @@ class MarginErrors:
         point, march = self.point(problem, state), state.march
         if point.beta is not None:
             return problem.certify(point).relative_gap
+        if problem.bias.kind == "exact":  # the proposition has no such bias
+            return math.inf
         half = 0.5 * march.r / (problem.lam * march.t**2)
         dual = problem.loss.margin * march.M / march.t - half  # type: ignore[attr-defined]
         return problem.judge(point).primal / dual - 1.0 if dual > 0.0 else math.inf
@@ -170,7 +174,7 @@ class MarginErrors:
 
     def finished(self, state: State) -> Reason | None:
         """The paper's rule."""
-        if not math.isfinite(state.accurate):
+        if state.accurate > self.relative_accuracy[0]:
             return None
         return Reason("epsilon", f"relative accuracy {state.accurate:.3g} reached, as asked for by epsilon")
 

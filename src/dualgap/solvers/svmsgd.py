@@ -72,6 +72,8 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
         if not (value < least or math.isinf(least)):
             break
         best, least = factor * best, value
+    if math.isinf(least):  # no step helps on these rows, which may be empty or all alike
+        return min(most, 1.0 / max(float(problem.source.norms.max()), 1e-12))
     return best
 
 
