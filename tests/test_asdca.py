@@ -123,10 +123,10 @@ def test_long_runs_do_not_drift() -> None:
 
 def test_threads_change_nothing() -> None:
     rng = np.random.default_rng(1)
-    X = sp.random(4000, 300, density=0.1, random_state=1, format="csr")
+    X = sp.random(4000, 300, density=0.4, random_state=1, format="csr")
     y = np.where(X @ rng.normal(size=300) > 0, 1, -1)
     ends = [
-        dualgap.fit(X, y, C=1e-3, loss="logistic", solver="asdca", m=2000, gap=0.0, max_epochs=40, threads=threads)
+        dualgap.fit(X, y, C=1e-3, loss="logistic", solver="asdca", m=4000, gap=0.0, max_epochs=40, threads=threads)
         for threads in (1, 2, 3)
     ]
     for other in ends[1:]:

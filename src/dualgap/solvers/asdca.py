@@ -56,7 +56,7 @@ SMALLEST = 1e-100  # of sigma, before h takes it in
 SHRINK = 4.0  # gamma is divided by this from stage to stage
 SETTLED = 3.0  # times 1/theta epochs after which a stage counts as solved
 REFRESH = 64  # epochs after which v and w are computed anew from the duals
-WORTH = 50_000  # entries in a batch from which on threads pay
+WORTH = 400_000  # entries in a batch from which on threads pay
 
 
 class Lagging(NamedTuple):

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import InputError
+from ..jit import kernel
 from ..problem import Judgement, Point, Problem
 from ..solve import Counts
 from ..stopping import Reason
@@ -124,27 +125,65 @@ def line_search(
     stiffness = 0.0 if strength == np.inf else strength
     curvature = problem.lam * float(toward @ toward) + stiffness * toward_b**2
     drift = problem.lam * float(w @ toward) + stiffness * (b - problem.bias.centre) * toward_b
-    short = margin - source.y * score  # loses where positive
-    rate = source.y * (score_to - score)  # how fast that shrinks
-    pull = source.weight * rate / total
-    losing = (short > 0.0) | ((short == 0.0) & (rate < 0.0))
-    start = drift - float(pull[losing].sum())
+    at, jumps = np.empty(source.n), np.empty(source.n)
+    count, losing = _breakpoints(source.y, source.weight, score, score_to, margin, at, jumps)
+    start = drift - losing / total
     if start >= 0.0:
         return 0.0
-    crossing = (short * rate > 0.0) & (pull != 0.0)
-    at = short[crossing] / rate[crossing]
-    order = np.argsort(at)
-    at, jumps = at[order], np.abs(pull[crossing][order])
-    before = start + curvature * at + np.concatenate([[0.0], np.cumsum(jumps)[:-1]])
-    first = (
-        int(np.searchsorted(before + jumps >= 0.0, True)) if at.size else 0
-    )  # the derivative rises: False..., True...
-    level = start + float(jumps[:first].sum())
-    if curvature > 0.0:
-        root = -level / curvature
-        if first == at.size or root < at[first]:
-            return root
-    return float(at[first]) if first < at.size else 1.0
+    step: float = _zero(at[:count], jumps[:count], start, curvature, total)
+    return step if np.isfinite(step) else 1.0
+
+
+@kernel
+def _breakpoints(
+    y: Floats, weight: Floats, score: Floats, score_to: Floats, margin: float, at: Floats, jumps: Floats
+) -> tuple[int, float]:
+    """Where rows begin or cease to lose, and N times the jumps of the derivative there; their number, and the losing pull."""
+    count, losing = 0, 0.0
+    for i in range(y.shape[0]):
+        short = margin - y[i] * score[i]  # loses where positive
+        rate = y[i] * (score_to[i] - score[i])  # how fast that shrinks
+        pull = weight[i] * rate
+        if short > 0.0 or (short == 0.0 and rate < 0.0):
+            losing += pull
+        if short * rate > 0.0 and pull != 0.0:
+            at[count] = short / rate
+            jumps[count] = abs(pull)
+            count += 1
+    return count, losing
+
+
+@kernel
+def _zero(at: Floats, jumps: Floats, level: float, curvature: float, total: float) -> float:
+    """Where ``level + curvature k + (jumps up to k) / N`` reaches 0 from below; by selection, in linear time."""
+    first, last = 0, at.shape[0]
+    while first < last:
+        pivot = at[first + (last - first) // 2]
+        low, here, high = first, first, last  # smaller, equal, unseen, larger
+        smaller = equal = 0.0
+        while here < high:
+            if at[here] < pivot:
+                smaller += jumps[here]
+                at[low], at[here] = at[here], at[low]
+                jumps[low], jumps[here] = jumps[here], jumps[low]
+                low += 1
+                here += 1
+            elif at[here] > pivot:
+                high -= 1
+                at[high], at[here] = at[here], at[high]
+                jumps[high], jumps[here] = jumps[here], jumps[high]
+            else:
+                equal += jumps[here]
+                here += 1
+        before = level + curvature * pivot + smaller / total
+        if before >= 0.0:
+            last = low
+        elif before + equal / total >= 0.0:
+            return float(pivot)
+        else:
+            level += (smaller + equal) / total
+            first = high
+    return -level / curvature if curvature > 0.0 else np.inf
 
 
 def _penalty(problem: Problem, w: Floats, b: float) -> float:
