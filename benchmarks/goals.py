@@ -94,7 +94,7 @@ def cutting_planes() -> Iterator[Row]:
             X, y = data(found)
             common: dict[str, Any] = {"C": 1.0, "gap": 1e-2, "time_limit": 240.0}
             ocas, svmperf = in_turns(
-                seconds_of(X, y, solver="ocas", **common), seconds_of(X, y, solver="svmperf", **common), repeats=1
+                seconds_of(X, y, solver="ocas", **common), seconds_of(X, y, solver="svmperf", **common), repeats=2
             )
             yield row(name, ("ocas", ocas), ("svmperf", svmperf), asked, least=True)
 

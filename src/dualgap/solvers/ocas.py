@@ -138,7 +138,7 @@ def line_search(
 def _breakpoints(
     y: Floats, weight: Floats, score: Floats, score_to: Floats, margin: float, at: Floats, jumps: Floats
 ) -> tuple[int, float]:
-    """Where rows begin or cease to lose, and N times the jumps there; their number, and N times the losing rows' pull."""
+    """Where rows begin or cease to lose, N times the jumps there; their number, and N times the pull of the losing."""
     count, losing = 0, 0.0
     for i in range(y.shape[0]):
         short = margin - y[i] * score[i]  # loses where positive
