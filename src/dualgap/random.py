@@ -77,3 +77,15 @@ def resample(rng: Words, rows: Any, picks: Any) -> None:
     """Fill ``picks`` with rows drawn with replacement, each equally likely."""
     for k in range(picks.shape[0]):
         picks[k] = rows[below(rng, rows.shape[0])]
+
+
+GIVEN, PERMUTATION, RANDOM = ORDERS = ("given", "permutation", "random")
+
+
+@kernel
+def lay_out(rng: Words, order: int, rows: Any, picks: Any) -> None:
+    """The rows of an epoch, ``order`` numbered as in ORDERS: as they are, in a fresh permutation, with replacement."""
+    if order == 1:
+        shuffle(rng, picks, picks.shape[0])
+    elif order == 2:
+        resample(rng, rows, picks)

@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..jit import kernel, prefetch
 from ..losses import Loss
 from ..problem import Judgement, Point, Problem
-from ..random import generator, resample, shuffle
+from ..random import ORDERS, PERMUTATION, generator, lay_out
 from ..rates import Rate
 from ..solve import Counts
 from ..stopping import Reason
@@ -42,7 +42,6 @@ from .primal import (
     precision_option,
 )
 
-GIVEN, PERMUTATION, RANDOM = ORDERS = ("given", "permutation", "random")
 SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
 _FAR, _NEAR = 12, 5  # steps ahead at which a row's numbers, and then its entries, are fetched
 
@@ -84,15 +83,14 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Descent(Polished):
-    """What the solvers that stand on this engine share; each says what it descends, and how fast."""
+class RowByRow(Polished):
+    """What solvers of the primal problem that look at one row a step share."""
 
     seed: int = field(default=0, metadata={"help": "seed of the random order"})
     order: str = field(
         default=PERMUTATION,
         metadata={"help": "permutation (a fresh one each epoch), random (with replacement) or given"},
     )
-    precision: str = precision_option()
     duals: bool = duals_option()
     bias_step: float = bias_step_option()
     polish: int = polish_option()
@@ -103,8 +101,22 @@ class Descent(Polished):
     def __post_init__(self) -> None:
         self.check_polish()
         one_of(self, "order", ORDERS)
-        one_of(self, "precision", PRECISIONS)
         not_negative(self, "bias_step")
+
+    def finished(self, state: Any) -> Reason | None:
+        """Only a gap or a limit ends it."""
+        return None
+
+
+@dataclass(frozen=True)
+class Descent(RowByRow):
+    """What the solvers that stand on this engine share; each says what it descends, and how fast."""
+
+    precision: str = precision_option()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self, "precision", PRECISIONS)
 
     # what a solver chooses
 
@@ -176,10 +188,6 @@ class Descent(Polished):
         beta = clipped(problem, state.slopes) if self.duals else None
         return Point(w, b, beta)
 
-    def finished(self, state: State) -> Reason | None:
-        """Only a gap or a limit ends it."""
-        return None
-
 
 def model_of(state: State) -> tuple[Floats, float]:
     """w and b: of the mean, where there is one."""
@@ -231,10 +239,7 @@ def _descend(
     while visits < stop:
         if position < 0 or position >= n:
             position = 0
-            if order == 1:
-                shuffle(rng, picks, n)
-            elif order == 2:
-                resample(rng, present, picks)
+            lay_out(rng, order, present, picks)
         if position + _FAR < n:
             ahead = picks[position + _FAR]
             rows.announce(ahead)

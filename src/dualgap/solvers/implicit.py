@@ -21,13 +21,11 @@ import numpy as np
 from ..arrays import Floats, Words
 from ..jit import kernel, prefetch
 from ..problem import Judgement, Point, Problem
-from ..random import generator, resample, shuffle
+from ..random import ORDERS, generator, lay_out
 from ..solve import Counts
-from ..stopping import Reason
 from .averaging import clipped
-from .descent import ORDERS, PERMUTATION
-from .polishing import Polished, polish_option
-from .primal import BIASES, bias_step_option, constant_feature, duals_option, not_negative, one_of
+from .descent import RowByRow
+from .primal import constant_feature, not_negative
 
 SMALLEST = 1e-9  # of s, before v takes it in
 _FAR, _NEAR = 12, 5  # steps ahead at which a row's numbers, and then its entries, are fetched
@@ -64,29 +62,18 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Implicit(Polished):
+class Implicit(RowByRow):
     """Implicit updates."""
 
-    seed: int = field(default=0, metadata={"help": "seed of the random order"})
     eta: float = field(default=0.0, metadata={"help": "a constant step (0: 1/(lam t) in step t)"})
     shrinking: bool = field(default=True, metadata={"help": "regularise in every step (false: the losses alone)"})
-    order: str = field(
-        default=PERMUTATION,
-        metadata={"help": "permutation (a fresh one each epoch), random (with replacement) or given"},
-    )
-    duals: bool = duals_option()
-    bias_step: float = bias_step_option()
-    polish: int = polish_option()
 
     name = "implicit"
     meaning = "stochastic gradient descent with the gradient taken at the end of the step, for every loss"
-    biases = BIASES
-    streams = True  # rows may come and go
 
     def __post_init__(self) -> None:
-        self.check_polish()
-        not_negative(self, "eta", "bias_step")
-        one_of(self, "order", ORDERS)
+        super().__post_init__()
+        not_negative(self, "eta")
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at w = 0, or at the model of a warm start."""
@@ -129,10 +116,6 @@ class Implicit(Polished):
         beta = clipped(problem, state.slopes) if self.duals else None
         return Point(walk.s * state.v, walk.s * walk.v_bias + walk.b, beta)
 
-    def finished(self, state: State) -> Reason | None:
-        """Only a gap or a limit ends it."""
-        return None
-
 
 @kernel
 def _go(
@@ -164,10 +147,7 @@ def _go(
     while t < stop:
         if position < 0 or position >= n:
             position = 0
-            if order == 1:
-                shuffle(rng, picks, n)
-            elif order == 2:
-                resample(rng, present, picks)
+            lay_out(rng, order, present, picks)
         if position + _FAR < n:
             ahead = picks[position + _FAR]
             rows.announce(ahead)

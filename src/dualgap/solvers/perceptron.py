@@ -24,11 +24,11 @@ from ..errors import InputError
 from ..jit import kernel
 from ..losses import Loss
 from ..problem import Judgement, Point, Problem
-from ..random import generator, resample, shuffle
+from ..random import ORDERS, generator, lay_out
 from ..rates import CONSTANT, Rate, make_rate
 from ..rows import as_rows, row_count
 from ..solve import Counts
-from .descent import ORDERS, Descent
+from .descent import Descent
 from .norma import at_most
 from .primal import constant_feature, not_negative
 
@@ -191,10 +191,7 @@ def _collect(
     while visits < stop and used < mistakes.shape[0]:
         if position < 0 or position >= n:
             position = 0
-            if order == 1:
-                shuffle(rng, picks, n)
-            elif order == 2:
-                resample(rng, present, picks)
+            lay_out(rng, order, present, picks)
         i = picks[position]
         position += 1
         entries += rows.count(i)

@@ -30,9 +30,9 @@ from ..arrays import Floats, Words, canonical
 from ..errors import InputError
 from ..jit import kernel
 from ..problem import Judgement, Problem
-from ..random import resample, shuffle
+from ..random import ORDERS, lay_out
 from ..rates import BOTTOU, INVERSE, RATES, Rate, make_rate
-from .descent import ORDERS, State, Walk, check_rate
+from .descent import State, Walk, check_rate
 from .primal import constant_feature, one_of
 from .svmsgd import SvmSgd, calibrated
 
@@ -251,10 +251,7 @@ def _descend_by_definition(
     while visits < stop:
         if position < 0 or position >= n:
             position = 0
-            if order == 1:
-                shuffle(rng, picks, n)
-            elif order == 2:
-                resample(rng, present, picks)
+            lay_out(rng, order, present, picks)
         i = picks[position]
         position += 1
         visits += 1

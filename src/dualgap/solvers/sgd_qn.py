@@ -22,22 +22,11 @@ from ..arrays import Floats, Words
 from ..errors import InputError
 from ..jit import kernel, prefetch
 from ..problem import Judgement, Point, Problem
-from ..random import generator, resample, shuffle
+from ..random import ORDERS, generator, lay_out
 from ..solve import Counts
-from ..stopping import Reason
 from .averaging import clipped
-from .descent import ORDERS, PERMUTATION
-from .polishing import Polished, polish_option
-from .primal import (
-    BIASES,
-    PRECISIONS,
-    bias_step_option,
-    constant_feature,
-    duals_option,
-    not_negative,
-    one_of,
-    precision_option,
-)
+from .descent import RowByRow
+from .primal import PRECISIONS, constant_feature, not_negative, one_of, precision_option
 from .svmsgd import SvmSgd, calibrated
 
 _FAR, _NEAR = 12, 5  # steps ahead at which a row's numbers, and then its entries, are fetched
@@ -78,30 +67,19 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SGDQN(Polished):
+class SGDQN(RowByRow):
     """A diagonal of learning rates from secants."""
 
-    seed: int = field(default=0, metadata={"help": "seed of the random order"})
     eta0: float = field(default=0.0, metadata={"help": "the first learning rate (0: the best on 1,000 rows)"})
     skip: int = field(default=0, metadata={"help": "steps between two shrinkings (0: 16 n d / nonzeros)"})
-    order: str = field(
-        default=PERMUTATION,
-        metadata={"help": "permutation (a fresh one each epoch), random (with replacement) or given"},
-    )
     precision: str = precision_option()
-    duals: bool = duals_option()
-    bias_step: float = bias_step_option()
-    polish: int = polish_option()
 
     name = "sgd-qn"
     meaning = "stochastic gradient descent with a diagonal of learning rates from secants, for every loss"
-    biases = BIASES
-    streams = True  # rows may come and go
 
     def __post_init__(self) -> None:
-        self.check_polish()
-        not_negative(self, "eta0", "bias_step")
-        one_of(self, "order", ORDERS)
+        super().__post_init__()
+        not_negative(self, "eta0")
         one_of(self, "precision", PRECISIONS)
         if self.skip < 0:
             raise InputError(f"skip={self.skip!r} must be a number of steps >= 0 (0: 16 n d / nonzeros)")
@@ -157,10 +135,6 @@ class SGDQN(Polished):
         beta = clipped(problem, state.slopes) if self.duals else None
         return Point(state.w.astype(np.float64), state.walk.b, beta)
 
-    def finished(self, state: State) -> Reason | None:
-        """Only a gap or a limit ends it."""
-        return None
-
 
 @kernel
 def _slower(rate: float, change: float, lam: float, skip: int) -> float:
@@ -199,10 +173,7 @@ def _go(
     while t < stop:
         if position < 0 or position >= n:
             position = 0
-            if order == 1:
-                shuffle(rng, picks, n)
-            elif order == 2:
-                resample(rng, present, picks)
+            lay_out(rng, order, present, picks)
         if position + _FAR < n:
             ahead = picks[position + _FAR]
             rows.announce(ahead)

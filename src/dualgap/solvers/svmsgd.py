@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import InputError
 from ..problem import Point, Problem
+from ..random import GIVEN
 from ..rates import BOTTOU, Rate, make_rate
 from ..rows import slice_rows
 from ..sources import InMemory
-from .descent import GIVEN, Descent, check_rate, model_of
+from .descent import Descent, check_rate, model_of
 from .primal import not_negative
 
 SAMPLE = 1000  # rows on which eta0 is tried
