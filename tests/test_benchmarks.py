@@ -24,7 +24,7 @@ from dualgap.sources import in_memory
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the harness is no part of the installed package
 
-from benchmarks import environments, generated, machine, measure, memory, micro, publish, run, sets, tables  # noqa: E402
+from benchmarks import environments, generated, goals, machine, measure, memory, micro, publish, run, sets, tables  # noqa: E402
 from benchmarks.cells import advantage, cells_at  # noqa: E402
 from benchmarks.environments import MAIN, Environment  # noqa: E402
 from benchmarks.objective import LOSSES, objective  # noqa: E402
@@ -525,3 +525,15 @@ def test_wrong_options_are_refused(wrong, capsys):
         parse(wrong)
     assert stop.value.code == 2
     assert capsys.readouterr().err
+
+
+def test_goals_say_what_was_met_and_what_is_missing(tmp_path: Path) -> None:
+    fast, slow = ("ours", 1.0), ("theirs", 3.0)
+    assert goals.row("set", fast, slow, 1.5, least=True)["met"] == "yes"
+    assert goals.row("set", slow, fast, 1.5, least=True)["met"] == "no"
+    assert goals.row("set", slow, fast, 2.0)["met"] == "no"
+    assert goals.row("set", fast, slow, 2.0)["ratio"] == pytest.approx(1 / 3)
+    assert goals.row("set", ("ours", math.inf), slow, 1.0, least=True)["met"] == "no"
+    (tmp_path / "empty").mkdir()
+    assert goals.main(["dual_passes", "--data", str(tmp_path / "empty"), "--out", str(tmp_path)]) == 0
+    assert "None of the sets is here" in (tmp_path / "GOALS.md").read_text()

@@ -270,3 +270,38 @@ def test_a9a_as_the_papers_have_it(tmp_path: Path, forks: Forks, data_folder: Pa
     test = forks("evaluate", tmp_path / "m", data_folder / "a9a.t.svm.bz2", "--json").json
     assert test["accuracy"] == pytest.approx(0.849, abs=0.003)
     assert forks("certify", tmp_path / "m", data_folder / "a9a.svm.bz2").code == 0
+
+
+def test_a_plan_trains_nothing(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    arguments = ("train", rows, "--plan", "--solver", "sdca", "--option", "order=random", "--option", "output=average")
+    told = forks(*arguments, "--lam", "0.1")
+    assert told.code == 0
+    assert "steps" in told.out
+    assert "T0=" in told.out
+    assert forks(*arguments, "--lam", "0.1", "--json").json["plan"] == told.out.splitlines()
+    assert sorted(tmp_path.iterdir()) == before
+    assert forks("train", rows, "--plan", "--solver", "pegasos", "--option", "k=5000").error == (
+        "k=5000 is more than the 200 rows there are; lower k"
+    )
+    missing = forks("train", rows)
+    assert missing.code == 2
+    assert "--output" in missing.error
+
+
+def test_early_stopping_on_a_file(tmp_path: Path, forks: Forks, rows: Path) -> None:
+    held_out = write_rows(tmp_path / "held.svm", rows=80, seed=5)
+    arguments = ("train", rows, "-o", tmp_path / "m", "--solver", "sgd", "--lam", "0", "--validation", held_out)
+    found = forks(*arguments, "--patience", "2", "--json").json
+    assert found["stop_reason"] == "early"
+    assert not found["converged"]
+    assert (found["dual"], found["objective"]) == (0.0, "mean")
+    told = forks(*arguments, "--patience", "2")
+    assert "lam = 0 (no regulariser)" in told.out
+    assert "Nothing is proven" in told.out
+    assert forks("inspect", tmp_path / "m").code == 0
+    assert forks("certify", tmp_path / "m", rows).code == 0
+    strange = write_rows(tmp_path / "strange.svm", rows=5, labels=(3, 4))
+    refused = forks("train", rows, "-o", tmp_path / "n", "--validation", strange)
+    assert refused.code == 2
+    assert "is none of the training rows'" in refused.error

@@ -106,7 +106,8 @@ class Trained:
             click.echo(f"  {remark}")
         if model.classes is not None:
             click.echo(f"  positive class: {shown(model.classes[1])}, negative: {shown(model.classes[0])}")
-        click.echo(f"{self.loss} loss, C = {model.C:g}, {bias_words(model)}, solver {model.solver}")
+        strength = f"C = {model.C:g}" if self.outcome.problem.lam > 0.0 else "lam = 0 (no regulariser)"
+        click.echo(f"{self.loss} loss, {strength}, {bias_words(model)}, solver {model.solver}")
         click.echo()
         headline(self.outcome.reason.message, bool(self.outcome.converged))
         table(

@@ -164,7 +164,7 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         header["bias"]["kind"],
         header["bias"]["rho"],
         None if classes is None else tuple(classes),
-        header["C"],
+        float(header["C"]),  # "inf" of a hard margin or lam = 0
         n,
         tuple(_proof(values) for values in header["proofs"]),
         header["solver"]["name"],
