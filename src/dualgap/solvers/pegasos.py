@@ -29,7 +29,7 @@ import numpy as np
 
 from ..arrays import Floats, Words
 from ..errors import InputError
-from ..jit import kernel
+from ..jit import kernel, prefetch
 from ..problem import Judgement, Point, Problem
 from ..random import below, generator, resample, shuffle
 from ..solve import Counts
@@ -43,6 +43,7 @@ REPLACEMENT, DISTINCT, EPOCHS = SAMPLINGS = ("replacement", "distinct", "epochs"
 ZERO, BALL = STARTS = ("zero", "ball")
 SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
 REFRESH = 1_000_000  # row visits, or 10 d, after which |w|^2 is computed anew
+_FAR, _NEAR = 12, 5  # rows ahead at which a row's numbers, and then its entries, are fetched
 DELTA = 0.5  # of the bound: the theorem's probability is 1/2
 
 
@@ -329,10 +330,15 @@ def _walk(
                 picks[j] = present[j]
         found = 0
         for j in range(position, position + k):
-            if j + 12 < picks.shape[0]:
-                rows.announce(picks[j + 12])
-            if j + 5 < picks.shape[0]:
-                rows.prefetch(picks[j + 5])
+            if j + _FAR < picks.shape[0]:
+                ahead = picks[j + _FAR]
+                rows.announce(ahead)
+                prefetch(y, ahead)
+                prefetch(weight, ahead)
+                if counted:
+                    prefetch(errors, ahead)
+            if j + _NEAR < picks.shape[0]:
+                rows.prefetch(picks[j + _NEAR])
             i = picks[j]
             entries += rows.count(i)
             score = s * (rows.dot(i, v) + v_bias)
