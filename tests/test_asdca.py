@@ -10,8 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
+import matrix
 from dualgap.bias import Augmented, NoBias
 from dualgap.errors import InputError
+from dualgap.jit import compiled
 from dualgap.losses import LOSSES, SmoothHinge, make_loss
 from dualgap.problem import Problem
 from dualgap.random import generator
@@ -144,6 +146,14 @@ def test_smoothing_less_and_less_reaches_the_gap(loss: str) -> None:
     )
     assert outcome.converged
     assert outcome.state.solver.gamma < 1.0
+
+
+@pytest.mark.skipif(not compiled, reason="tens of thousands of epochs are for compiled code")
+@pytest.mark.parametrize("bias", ["none", "augmented"])
+def test_the_hinge_to_a_thousandth_at_C_1(bias: str) -> None:
+    X, y, weight = matrix.data(matrix.Case("asdca", "hinge", "dense", "float64", bias), 60, 8)
+    outcome = dualgap.fit(X, y, C=1.0, solver="asdca", bias=bias, sample_weight=weight, gap=1e-3, max_epochs=30_000)
+    assert outcome.converged
 
 
 def test_a_fixed_gamma_leaves_what_the_plan_says_at_most() -> None:

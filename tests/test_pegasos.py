@@ -560,3 +560,11 @@ def test_the_last_step_of_a_run_may_be_the_first_of_its_window() -> None:
     X, y = np.eye(3), np.array([1, -1, 1])
     outcome = dualgap.fit(X, y, solver="pegasos", k=2, output="average", T0=249, max_steps=500, gap=0.0)
     assert outcome.state.solver.walk.steps == 250
+
+
+@pytest.mark.parametrize("options", [{"lam": 0.3}, {"sampling": "epochs"}, {"skip_lossless": True}])
+def test_no_bound_is_stated_where_the_theorem_has_none(options: dict[str, Any]) -> None:
+    X, y = np.eye(4), np.array([1, -1, 1, -1])
+    text = "\n".join(dualgap.plan(X, y, solver="pegasos", **{"lam": 0.1, **options}))
+    assert "its bound is for lam <= 1/4" in text
+    assert "probability" not in text

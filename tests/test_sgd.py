@@ -451,6 +451,7 @@ class TestWithoutRegulariser:
         ({"order": "sideways"}, "order='sideways' must be one of given, permutation, random"),
         ({"precision": "float16"}, "precision='float16' must be one of float64, float32"),
         ({"T0": 0}, "T0=0 must be a step >= 1"),
+        ({"T0": 5}, "T0=5 goes with average=true"),
         ({"average": True, "T0": 100, "max_steps": 100}, "T0=100 is beyond the run of 100 steps"),
         ({"average": True, "T0": 100, "max_epochs": 2}, "T0=100 is beyond the run of 16 steps"),
         ({"bias_step": -1.0}, "bias_step=-1.0"),
@@ -659,3 +660,13 @@ class TestOnTheMean:
             rest = eta * C * (1.0 - kept * (1.0 - lam * slower)) / (lam * (1.0 - eta * A * square))
             distance = np.mean([np.sum((steps.w[t] - star) ** 2) for steps in seen])
             assert distance <= kept * float(star @ star) + rest
+
+
+@pytest.mark.parametrize("weights", ["full", "simple"])
+def test_too_long_a_step_is_refused_with_either_weights(weights: str) -> None:
+    X = np.diag([3.0, 1.0, 2.0, 1.0])
+    with pytest.raises(InputError, match=r"below 2/\(A M\^2\) = 0.0555"):
+        dualgap.fit(
+            X, np.array([1.0, 2.0, 3.0, 4.0]), loss="squared", lam=0.1, solver="sgd", average=True, weights=weights,
+            learning_rate="constant", eta0=0.06,
+        )  # fmt: skip

@@ -214,6 +214,7 @@ class TestErrors:
             ({"loss": "hinges"}, "unknown loss 'hinges'"),
             ({"bias": "some"}, "unknown bias 'some'"),
             ({"seed": -1}, "seed=-1"),
+            ({"order": "random"}, "order='random' is nothing for a stream"),
         ],
     )
     def test_bad_options(self, options: dict[str, Any], complaint: str) -> None:

@@ -66,6 +66,11 @@ class Stream:
             raise InputError(f"classes={classes!r} must be two different labels, the one behind -1 first")
         if solver not in self.solvers():
             raise InputError(f"solver {solver!r} cannot learn from a stream; these can: {', '.join(self.solvers())}")
+        for key, value in (("order", "given"), ("duals", False)):
+            if options.get(key, value) != value:
+                raise InputError(
+                    f"{key}={options[key]!r} is nothing for a stream, which has {key}={value!r}; leave it out"
+                )
         options = {**options, "order": "given", "duals": False}
         check_regulariser(solver, self.lam)
         made: Any = make_solver(solver, options, seed=seed, loss=self.loss, bias=self.bias.kind)

@@ -157,6 +157,10 @@ class Pegasos(Polished):
     def plan(self, problem: Problem, gap: float) -> list[str]:
         """What the theory promises, in words."""
         T = self.stop_within or 100 * problem.present
+        if problem.lam > 0.25 or self.sampling == EPOCHS or self.skip_lossless:
+            return [
+                "pegasos: its bound is for lam <= 1/4, rows drawn anew for every step, and a t that always advances"
+            ]
         lines = [
             f"pegasos: at a step drawn from the first {T:,}, the objective is with probability 1/2 or more within "
             f"{excess_bound(problem, T, self.projection):.3g} of its minimum, in mean form"

@@ -69,6 +69,8 @@ class SGD(SvmSgd):
             one_of(self, "preconditioner", (IDENTITY, FEATURES))
         if self.T0 < 1:
             raise InputError(f"T0={self.T0!r} must be a step >= 1")
+        if self.T0 > 1 and not self.average:
+            raise InputError(f"T0={self.T0!r} goes with average=true; set that or leave T0 out")
 
     def check(self, problem: Problem, steps: float) -> None:
         """The preconditioner must fit, the mean begin before the run ends, and its weights be positive."""
@@ -80,9 +82,8 @@ class SGD(SvmSgd):
             return
         if steps <= self.T0:
             raise InputError(f"T0={self.T0} is beyond the run of {steps:.0f} steps; lower T0 or raise max_steps")
-        most, eta = math.inf, self.rate(problem).at(1)
-        if self.discount(problem) > 0.0:
-            most = 1.0 / self.discount(problem)
+        half = 0.5 * problem.loss.zhang_pairs[0][0] * self.longest(problem)
+        most, eta = (1.0 / half if half > 0.0 else math.inf), self.rate(problem).at(1)
         if eta >= most:
             raise InputError(
                 f"the first learning rate {eta:g} must be below 2/(A M^2) = {most:g}, or the mean has weights below 0; "
@@ -95,8 +96,9 @@ class SGD(SvmSgd):
         if kind == INVERSE and self.eta0 == 0.0 and problem.lam > 0.0:
             return make_rate(kind, 1.0 / problem.lam)
         eta0 = self.eta0 or calibrated(self, problem)
-        if not self.eta0 and self.average and self.discount(problem) > 0.0:
-            eta0 = min(eta0, 0.5 / self.discount(problem))  # well below 2/(A M^2)
+        half = 0.5 * problem.loss.zhang_pairs[0][0] * self.longest(problem) if self.average else 0.0
+        if not self.eta0 and half > 0.0:
+            eta0 = min(eta0, 0.5 / half)  # well below 2/(A M^2)
         return check_rate(make_rate(kind, eta0, 1.0, problem.lam * eta0), problem.lam)
 
     def mean_from(self, problem: Problem) -> float:
