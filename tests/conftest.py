@@ -6,9 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # before dualgap is imported anywhere: tests write nothing outside the clone and temporary folders
 os.environ.setdefault("DUALGAP_CACHE", str(Path(__file__).parents[1] / ".cache" / "kernels"))
+
+
+# a first example may compile a kernel: no example has a deadline
+settings.register_profile("kernels", deadline=None)
+settings.load_profile("kernels")
 
 
 @pytest.fixture(scope="session")

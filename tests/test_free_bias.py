@@ -177,3 +177,22 @@ def test_the_reach_of_the_bias_is_a_bound(loss: str) -> None:
 def test_one_class_leaves_the_bias_untied() -> None:
     problem = Problem(in_memory([[1.0], [2.0]], [1.0, 1.0]), LOSSES["hinge"](), 0.1, Free())
     assert problem.bias_reach == np.inf
+
+
+@pytest.mark.parametrize(
+    ("solver", "option"),
+    [
+        ("dcd", "pg_tol"),
+        ("sdca", "epsilon"),
+        ("mpu", "delta_stop"),
+        ("svmperf", "epsilon"),
+        ("ocas", "r"),
+        ("ocas", "q"),
+    ],
+)
+def test_rules_of_the_inner_solver_are_refused_and_not_ignored(solver: str, option: str) -> None:
+    X, y = np.array([[1.0], [-1.0], [0.5]]), np.array([1, -1, -1])
+    extra = {"order": "random", "output": "average"} if solver == "sdca" else {}
+    with pytest.raises(dualgap.InputError, match=f"{option}=0.1 does not go with bias='exact'"):
+        dualgap.fit(X, y, solver=solver, bias="exact", **{option: 0.1}, **extra)
+    assert dualgap.fit(X, y, solver=solver, bias="augmented", **{option: 0.1}, **extra).reason.name != "max_epochs"

@@ -121,7 +121,14 @@ def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bi
     if "seed" in {item.name for item in fields(cls)}:
         values["seed"] = seed
     solver: Solver = cls(**values)
-    return FreeBias(solver) if bias == "exact" and not hasattr(cls, "biases") else solver
+    if bias != "exact" or hasattr(cls, "biases"):
+        return solver
+    for key in getattr(cls, "own_stops", ()):  # the end of an inner problem is not the end
+        if getattr(solver, key) != 0:
+            raise InputError(
+                f"{key}={getattr(solver, key):g} does not go with bias='exact'; give the run a gap instead"
+            )
+    return FreeBias(solver)
 
 
 def check_regulariser(name: str, lam: float) -> None:

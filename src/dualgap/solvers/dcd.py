@@ -87,6 +87,7 @@ class DCD:
 
     name = "dcd"
     meaning = "dual coordinate descent with shrinking: fast to any accuracy, for every loss"
+    own_stops = ("pg_tol",)  # options that end a run by a rule of its own
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.pg_tol) and self.pg_tol >= 0):

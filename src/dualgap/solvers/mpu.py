@@ -97,6 +97,7 @@ class MPU:
     name = "mpu"
     meaning = "the margin perceptron with unlearning (a reconstruction), for the hinge loss"
     losses = ("hinge",)
+    own_stops = ("delta_stop",)  # options that end a run by a rule of its own
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.delta) and self.delta > 0):
@@ -108,13 +109,6 @@ class MPU:
                 raise InputError(f"{key}={getattr(self, key)!r} must be a whole number >= 0")
         if self.precision not in PRECISIONS:
             raise InputError(f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}")
-
-    def check(self, problem: Problem, steps: float) -> None:
-        """The certificates of inner problems are not seen here, so with an exact bias only the run's gap can stop."""
-        if self.delta_stop > 0 and problem.bias.kind == "centred":
-            raise InputError(
-                f"delta_stop={self.delta_stop:g} does not go with bias='exact'; give the run a gap instead"
-            )
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin with counters at 0, or near the dual point of a warm start."""

@@ -60,6 +60,7 @@ class OCAS:
     meaning = "cutting planes with an exact line search, for the hinge loss"
     losses = ("hinge",)
     package = "daqp"
+    own_stops = ("r", "q")  # options that end a run by a rule of its own
 
     def __post_init__(self) -> None:
         for key in ("r", "q"):

@@ -103,6 +103,7 @@ class SDCA:
 
     name = "sdca"
     meaning = "stochastic dual coordinate ascent in five orders, with averaging, for every loss"
+    own_stops = ("epsilon",)  # options that end a run by a rule of its own
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:

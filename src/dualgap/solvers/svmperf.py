@@ -48,6 +48,7 @@ class SVMperf:
     meaning = "1-slack cutting planes, for the hinge loss"
     losses = ("hinge",)
     package = "daqp"
+    own_stops = ("epsilon",)  # options that end a run by a rule of its own
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon >= 0):
