@@ -279,7 +279,8 @@ GOALS: dict[str, Callable[[], Iterator[Row]]] = {
 
 def report(results: dict[str, Any]) -> str:
     """One table a goal."""
-    sections = ["# Goals", taken_on(results["machine"])]
+    earlier = "That is the last run; a goal that it did not measure keeps the figures of an earlier one (see NOTES.md)."
+    sections = ["# Goals", taken_on(results["machine"]), earlier]
     for name, found in results["goals"].items():
         title = f"## {name.replace('_', ' ').capitalize()}\n\n{found['meaning']}"
         if found["rows"]:
