@@ -35,7 +35,7 @@ from numba.extending import intrinsic, overload_method
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
-BUILDING_BLOCKS = ("jit.py", "sums.py", "random.py", "losses.py", "rows.py", "rates.py")
+BUILDING_BLOCKS = ("jit.py", "sums.py", "random.py", "decimals.py", "losses.py", "rows.py", "rates.py")
 
 compiled: bool = not numba.config.DISABLE_JIT
 """False under ``NUMBA_DISABLE_JIT=1``, where the same code runs as plain Python."""

@@ -13,7 +13,7 @@ import click
 from .. import __version__
 from ..errors import InputError, nearest
 
-COMMANDS = ("train", "predict", "evaluate", "certify", "inspect", "solvers", "losses", "demo", "warmup")
+COMMANDS = ("train", "predict", "evaluate", "certify", "inspect", "convert", "solvers", "losses", "demo", "warmup")
 INTERRUPTED = 130
 
 

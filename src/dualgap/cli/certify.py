@@ -14,8 +14,8 @@ from .modelling import loss_spec
 
 if TYPE_CHECKING:
     from ..arrays import Floats
+    from ..files.data import Data
     from ..files.model import Model
-    from ..files.svmlight import SvmlightData
     from ..problem import Certificate, Problem
 
 TRUE, NOT_TRUE, UNPROVEN = "true", "not true", "unproven"
@@ -70,7 +70,7 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     return 0 if found.verdict == TRUE else 1
 
 
-def judge(model: Model, data: SvmlightData) -> Verdict:
+def judge(model: Model, data: Data) -> Verdict:
     """Build the problem anew, judge the stored point, and compare."""
     from ..bias import make_bias
     from ..files.fingerprint import fingerprint
@@ -85,9 +85,11 @@ def judge(model: Model, data: SvmlightData) -> Verdict:
     if n != model.n_samples:
         reason = f"DATA has {n} rows and the model was trained on {model.n_samples}"
         return Verdict(NOT_TRUE, reason, False, duals, stored, None)
-    same = fingerprint(data.X, targets) == model.fingerprint
+    same = fingerprint(data.X, targets, data.weight) == model.fingerprint
     loss = make_loss(loss_spec(model.loss, model.loss_parameters))
-    problem = Problem(in_memory(data.X, targets), loss, model.proofs[0].lam, make_bias(model.bias, model.rho))
+    problem = Problem(
+        in_memory(data.X, targets, data.weight), loss, model.proofs[0].lam, make_bias(model.bias, model.rho)
+    )
     w, b = model.coef[0], float(model.intercept[0])
     beta = dual_from_slopes(problem, w, b) if model.dual is None else model.dual.toarray()[0]
     recomputed = problem.in_form(problem.certify(Point(w, b, beta)), "J")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,8 +12,8 @@ from ..errors import InputError
 
 if TYPE_CHECKING:
     from ..arrays import Floats
+    from ..files.data import Data
     from ..files.model import Model
-    from ..files.svmlight import SvmlightData
 
 REST = "rest"  # how the negative class of a one-against-the-rest model is shown
 
@@ -27,21 +28,41 @@ zero_based_option = click.option(
 )
 
 
-def read_for(model: Model, path: Path, zero_based: str) -> SvmlightData:
-    """Data in the columns of a model."""
-    from ..files.svmlight import read_svmlight
+def read_for(model: Model, path: Path, zero_based: str) -> Data:
+    """All rows of a file, in the columns of a model."""
+    from ..files.reading import read_data
 
-    if zero_based == "auto" and model.zero_based is not None:
+    return _same_names(model, read_data(path, **_columns_of(model, path, zero_based)))
+
+
+def stream_for(model: Model, path: Path, zero_based: str) -> Iterator[Data]:
+    """The rows of a file in blocks, in the columns of a model."""
+    from ..files.reading import stream_data
+
+    for data in stream_data(path, **_columns_of(model, path, zero_based)):
+        yield _same_names(model, data)
+
+
+def _columns_of(model: Model, path: Path, zero_based: str) -> dict[str, Any]:
+    from ..files.reading import kind_of
+
+    if zero_based == "auto" and model.zero_based is not None and kind_of(path) != "store":
         zero_based = "yes" if model.zero_based else "no"
-    return read_svmlight(
-        path,
-        n_features=model.n_features,
-        zero_based=cast(Literal["auto", "yes", "no"], zero_based),
-        too_wide="these are all that the model was trained on: drop the others, or train with a larger --n-features",
-    )
+    too_wide = "these are all that the model was trained on: drop the others, or train with a larger --n-features"
+    return {"n_features": model.n_features, "zero_based": zero_based, "too_wide": too_wide}
 
 
-def training_targets(data: SvmlightData, positive: str | None) -> tuple[Floats, tuple[Any, Any]]:
+def _same_names(model: Model, data: Data) -> Data:
+    """Refuse columns that go by other names than those the model was trained on."""
+    ours, theirs = model.feature_names, data.feature_names
+    if ours is not None and theirs is not None:
+        for k, (one, other) in enumerate(zip(ours, theirs, strict=False)):
+            if one != other:
+                raise InputError(f"{data.path}: column {k} is {other!r} there, and {one!r} in the model")
+    return data
+
+
+def training_targets(data: Data, positive: str | None) -> tuple[Floats, tuple[Any, Any]]:
     """Labels as -1 and +1, and the classes that these stand for."""
     import numpy as np
 
@@ -65,7 +86,7 @@ def training_targets(data: SvmlightData, positive: str | None) -> tuple[Floats, 
     return np.where(data.y == chosen, 1.0, -1.0), (negative, plain(chosen))
 
 
-def model_targets(model: Model, data: SvmlightData) -> Floats:
+def model_targets(model: Model, data: Data) -> Floats:
     """The targets of a file's rows as the model's problem sees them: -1 and +1, or any number for regression."""
     if model.classes is None:
         return data.y
@@ -75,7 +96,7 @@ def model_targets(model: Model, data: SvmlightData) -> Floats:
     return signs(data, negative, positive, "the model's")
 
 
-def signs(data: SvmlightData, negative: Any, positive: Any, whose: str) -> Floats:
+def signs(data: Data, negative: Any, positive: Any, whose: str) -> Floats:
     """Labels of two known classes as -1 and +1; a negative class of None is every other label."""
     import numpy as np
 
@@ -83,7 +104,7 @@ def signs(data: SvmlightData, negative: Any, positive: Any, whose: str) -> Float
     if negative is not None and not known.all():
         row = int(np.argmin(known))
         raise InputError(
-            f"{data.path}, line {data.lines[row]}: label {shown(data.y[row])} is none of {whose}, "
+            f"{data.place(row)}: label {shown(data.y[row])} is none of {whose}, "
             f"which are {shown(negative)} and {shown(positive)}"
         )
     return np.where(data.y == positive, 1.0, -1.0)
@@ -106,4 +127,4 @@ def _label(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"--positive {text!r} is not a number, as labels in svmlight files are") from None
+        raise InputError(f"--positive {text!r} is not a number, as labels in data files are") from None

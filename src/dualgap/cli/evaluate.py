@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InputError
 from .console import counted, emit, json_option, table
-from .data import data_argument, model_argument, model_targets, read_for, shown, zero_based_option
+from .data import data_argument, model_argument, model_targets, shown, stream_for, zero_based_option
 
 if TYPE_CHECKING:
     from ..arrays import Floats
+    from ..files.model import Model
 
 _MEANINGS = {
     "accuracy": "share of rows predicted right",
@@ -45,9 +47,7 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     from ..files.model import load_model
 
     model = load_model(model_file)
-    data = read_for(model, data_file, zero_based)
-    targets = model_targets(model, data)
-    scores = model.decision(data.X)
+    targets, scores = _answers(model, data_file, zero_based)
     values = regression(targets, scores) if model.classes is None else classification(targets, scores)
     if as_json:
         emit({"n_samples": int(targets.size), **values})
@@ -58,6 +58,19 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     click.echo(f"{model_file} on {data_file}: {counted(int(targets.size), 'row')}{positives}")
     shown_values = {name: "-" if value != value else f"{value:.6g}" for name, value in values.items()}
     table([(name.replace("_", "-"), text, _MEANINGS[name]) for name, text in shown_values.items()])
+
+
+def _answers(model: Model, data_file: Path, zero_based: str) -> tuple[Floats, Floats]:
+    """The targets of all rows and their scores; the rows themselves are read in blocks."""
+    import numpy as np
+
+    targets, scores = [], []
+    for data in stream_for(model, data_file, zero_based):
+        targets.append(model_targets(model, data))
+        scores.append(model.decision(data.X))
+    if not targets or not sum(part.size for part in targets):
+        raise InputError(f"{data_file}: no rows in it, only blank lines or comments")
+    return np.concatenate(targets), np.concatenate(scores)
 
 
 def classification(targets: Floats, scores: Floats) -> dict[str, float]:

@@ -1,39 +1,131 @@
-"""``dualgap inspect``: what is in a model file."""
+"""``dualgap inspect``: what is in a file, of data or of a model."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import counted, emit, json_option, size_of
-from .data import model_argument, shown
+from .console import Spinner, counted, emit, json_option, note, size_of
+from .data import shown
 from .modelling import bias_words
 
 if TYPE_CHECKING:
     from ..files.model import Model
+    from ..files.store import Header
+    from ..files.summary import Summary
 
 _LARGEST = 5  # weights shown
+_CLASSES = 12  # labels shown
+_UNEVEN = 1e3  # scales of columns that far apart make training slow
+
+Lines = list[tuple[str, str]]
 
 
-@click.command(short_help="Show what is in a model file.")
-@model_argument
+@click.command(short_help="Show what is in a file: data or a model.")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--n-features", type=int, help="Number of columns of data; a higher index is an error.")
+@click.option("--zero-based", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
+              help="Whether indices of svmlight text count from 0; auto: if there is an index 0.")  # fmt: skip
 @json_option
-def command(model_file: Path, as_json: bool) -> None:
-    """Show what is in MODEL: the problem, the certificate, how it was trained, and its largest weights."""
-    from ..files.model import header_of, load_model
+def command(file: Path, n_features: int | None, zero_based: Any, as_json: bool) -> None:
+    """Show what is in FILE. Its content tells what kind it is, not its name.
 
-    model = load_model(model_file)
-    if as_json:
-        dual = None if model.dual is None else int(model.dual.nnz)
-        emit({**header_of(model), "nonzero_weights": _nonzeros(model), "nonzero_duals": dual})
-        return
-    lines = _lines(model)
+    A model: the problem, the certificate, how it was trained, and its largest weights.
+
+    Data (svmlight text or a store): rows, columns, nonzeros, labels, empty and repeated rows, the range of values, the
+    scale of columns, and how much memory training will take.
+    """
+    from ..files.reading import kind_of
+
+    if kind_of(file) == "model":
+        if n_features is not None or zero_based != "auto":
+            raise click.UsageError("--n-features and --zero-based are for data, and this is a model")
+        _inspect_model(file, as_json)
+    else:
+        _inspect_data(file, n_features, zero_based, as_json)
+
+
+def _print(heading: str, lines: Lines) -> None:
     width = max(len(name) for name, _ in lines)
-    click.echo(f"{model_file}: dualgap model ({size_of(model_file.stat().st_size)}, by dualgap {model.written_by})")
+    click.echo(heading)
     for name, text in lines:
         click.echo(f"  {name:<{width}}  {text}")
+
+
+def _inspect_data(file: Path, n_features: int | None, zero_based: Any, as_json: bool) -> None:
+    from ..files.reading import kind_of
+    from ..files.store import Store
+    from ..files.summary import summarise
+
+    kind = kind_of(file)
+    with Spinner() as spinner:
+        spinner.say(f"reading {file}")
+        found = summarise(file, n_features=n_features, zero_based=zero_based)
+    header = Store(file).header if kind == "store" else None
+    if as_json:
+        values = asdict(found)
+        values["labels"] = None if found.labels is None else {shown(key): n for key, n in found.labels.items()}
+        told = {} if header is None else {"store": asdict(header)}
+        emit({"kind": kind, "bytes": file.stat().st_size, **values, "density": found.density, **told})
+        return
+    name = "svmlight text" if header is None else "dualgap store (Arrow)"
+    _print(f"{file}: {name} ({size_of(file.stat().st_size)})", _data_lines(found) + _store_lines(header))
+    low, high = found.scales
+    if low * _UNEVEN < high:
+        note(f"the scales of columns differ {high / low:.2g}-fold; training is faster on columns of like scale")
+
+
+def _data_lines(found: Summary) -> Lines:
+    per_row = found.nnz / found.n
+    base = {True: ", counted from 0", False: ", counted from 1", None: ""}[found.zero_based]
+    return [
+        ("rows", f"{found.n:,} ({found.empty:,} empty, {found.duplicates:,} repeat an earlier row and its label)"),
+        ("columns", f"{found.d:,}{base} ({found.unused:,} without entries)"),
+        ("nonzeros", f"{found.nnz:,} ({per_row:.3g} a row, density {100 * found.density:.3g}%)"),
+        ("labels", _labels(found)),
+        ("values", f"{found.values[0]:.6g} to {found.values[1]:.6g}"),
+        ("scale of columns", f"root mean squares from {found.scales[0]:.3g} to {found.scales[1]:.3g}"),
+        ("length of rows", f"{found.norms[0]:.4g} to {found.norms[2]:.4g}, mean {found.norms[1]:.4g}"),
+        ("memory", f"about {size_of(found.training_bytes)} to train on it, beside the program's own"),
+    ]
+
+
+def _labels(found: Summary) -> str:
+    if found.labels is None:
+        return f"more than 1,000 different ones, {found.label_range[0]:.6g} to {found.label_range[1]:.6g}"
+    ordered = sorted(found.labels.items())
+    more = f", and {len(ordered) - _CLASSES} more" if len(ordered) > _CLASSES else ""
+    return ", ".join(f"{shown(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
+
+
+def _store_lines(header: Header | None) -> Lines:
+    if header is None:
+        return []
+    names = "none" if header.feature_names is None else ", ".join(header.feature_names[:_LARGEST])
+    if header.feature_names is not None and header.d > _LARGEST:
+        names += ", ..."
+    batches = len(header.batch_rows)
+    return [
+        ("order", "as it came in" if header.seed is None else f"shuffled, seed {header.seed}"),
+        ("stored as", f"{header.value_type}, {header.compression or 'not compressed'}, in {batches:,} batches"),
+        ("weights", f"sum {header.total_weight:.6g}" if header.weighted else "none"),
+        ("names", names),
+    ]
+
+
+def _inspect_model(file: Path, as_json: bool) -> None:
+    from ..files.model import header_of, load_model
+
+    model = load_model(file)
+    if as_json:
+        dual = None if model.dual is None else int(model.dual.nnz)
+        told = {"nonzero_weights": _nonzeros(model), "nonzero_duals": dual}
+        emit({"kind": "model", **header_of(model), **told})
+        return
+    _print(f"{file}: dualgap model ({size_of(file.stat().st_size)}, by dualgap {model.written_by})", _lines(model))
 
 
 def _nonzeros(model: Model) -> int:

@@ -20,8 +20,13 @@ def model_of(
     threads: int = 1,
     zero_based: bool | None = None,
     duals: bool = True,
+    feature_names: tuple[str, ...] | None = None,
+    digests: tuple[str, ...] | None = None,
 ) -> Model:
-    """A model of one row; ``last`` is the last record of the run, ``X`` the matrix it was trained on."""
+    """A model of one row; ``last`` is the last record of the run, ``X`` the matrix it was trained on.
+
+    ``digests`` are those of the rows, where they are known (see `fingerprint`).
+    """
     import numpy as np
     import scipy.sparse as sp
 
@@ -65,9 +70,10 @@ def model_of(
         options=options,
         seed=seed,
         threads=threads,
-        fingerprint=fingerprint(X, problem.source.y, problem.source.weight),
+        fingerprint=fingerprint(X, problem.source.y, problem.source.weight, digests=digests),
         dual=dual,
         zero_based=zero_based,
+        feature_names=feature_names,
     )
 
 

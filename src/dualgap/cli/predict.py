@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .console import emit, json_option
-from .data import data_argument, model_argument, plain, read_for, shown, zero_based_option
+from .data import data_argument, model_argument, plain, shown, stream_for, zero_based_option
 
 
 @click.command(short_help="Predict labels or scores, one a line.")
@@ -24,29 +29,47 @@ def command(
 ) -> None:
     """Apply MODEL to the rows of DATA and print one label a line, as the training file wrote them.
 
+    DATA is read in blocks, so it may be of any size; - is the standard input, whose rows are answered as they come.
     A model of one class against the rest predicts that class or the word "rest". Models for regression print
     their predictions. Labels in DATA are read but not used.
     """
     from ..files.model import load_model
-    from ..files.writing import check_destination, replacing
+    from ..files.writing import check_destination
 
     if output is not None:
         check_destination(output, DATA=data_file, MODEL=model_file)
     model = load_model(model_file)
-    data = read_for(model, data_file, zero_based)
-    found = model.decision(data.X)
     numeric = scores or model.classes is None
-    if numeric:
-        lines = [" ".join(map(repr, row)) if isinstance(row, list) else repr(row) for row in found.tolist()]
-    else:
-        lines = [shown(label) for label in model.labels(found)]
-    text = "\n".join(lines) + "\n"
-    if output is not None:
-        with replacing(output) as stream:
-            stream.write(text.encode())
-    if as_json:
-        key = "scores" if numeric else "labels"
-        values = found.tolist() if numeric else [shown(None) if v is None else plain(v) for v in model.labels(found)]
-        emit({"n_samples": len(lines), **({key: values} if output is None else {"output": str(output)})})
-    elif output is None:
-        click.echo(text, nl=False)
+    n = 0
+    as_list = as_json and output is None
+    with _writer(output) as write:
+        for data in stream_for(model, data_file, zero_based):
+            found = model.decision(data.X)
+            answers: list[Any] = found.tolist() if numeric else model.labels(found)
+            if as_list:
+                words = ", ".join(json.dumps(v if numeric else shown(None) if v is None else plain(v)) for v in answers)
+                lead = ", " if n else f'{{"{"scores" if numeric else "labels"}": ['
+                write(lead + words if answers else "")
+            else:
+                write("".join((_number(answer) if numeric else shown(answer)) + "\n" for answer in answers))
+            n += len(answers)
+        if as_list:
+            write(f'], "n_samples": {n}}}\n')
+    if as_json and output is not None:
+        emit({"n_samples": n, "output": str(output)})
+
+
+def _number(score: Any) -> str:
+    return " ".join(map(repr, score)) if isinstance(score, list) else repr(score)
+
+
+@contextmanager
+def _writer(output: Path | None) -> Iterator[Callable[[str], Any]]:
+    """Writes text to the file, which appears when all is written, or to stdout."""
+    from ..files.writing import replacing
+
+    if output is None:
+        yield lambda text: (sys.stdout.write(text), sys.stdout.flush())
+        return
+    with replacing(output) as stream:
+        yield lambda text: stream.write(text.encode())

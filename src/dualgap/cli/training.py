@@ -14,8 +14,8 @@ from .modelling import bias_words, loss_spec, model_of
 
 if TYPE_CHECKING:
     from ..arrays import Floats
+    from ..files.data import Data
     from ..files.model import Model
-    from ..files.svmlight import SvmlightData
     from ..solve import Outcome, Record
     from ..stopping import Reason
 
@@ -57,7 +57,7 @@ class Trained:
 
     settings: Settings
     file: Path
-    data: SvmlightData
+    data: Data
     outcome: Outcome
     last: Record
     model: Model
@@ -162,6 +162,8 @@ def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinne
         threads=settings.threads,
         zero_based=data.zero_based,
         duals=not settings.no_duals,
+        feature_names=data.feature_names,
+        digests=data.digests,
     )
     save_model(file, model)
     return Trained(settings, file, data, outcome, last, model)
@@ -172,7 +174,7 @@ def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> l
     from ..api import plan
 
     data, targets, _ = _read(settings, spinner)
-    return plan(data.X, targets, **_arguments(settings), **options)
+    return plan(data.X, targets, sample_weight=data.weight, **_arguments(settings), **options)
 
 
 def _arguments(settings: Settings) -> dict[str, Any]:
@@ -181,28 +183,30 @@ def _arguments(settings: Settings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in names} | {"rho": 1.0 if settings.rho is None else settings.rho}
 
 
-def _read(settings: Settings, spinner: Spinner) -> tuple[SvmlightData, Floats, tuple[Any, Any] | None]:
-    from ..files.svmlight import read_svmlight
+def _read(settings: Settings, spinner: Spinner) -> tuple[Data, Floats, tuple[Any, Any] | None]:
+    from ..files.reading import read_data
     from ..losses import make_loss
 
     spinner.say(f"reading {settings.data_file}")
-    data = read_svmlight(settings.data_file, n_features=settings.n_features, zero_based=settings.zero_based)
+    data = read_data(settings.data_file, n_features=settings.n_features, zero_based=settings.zero_based)
     if make_loss(settings.loss).task != "classification":
         return data, data.y, None
     return data, *training_targets(data, settings.positive)
 
 
 def _held_out(
-    settings: Settings, data: SvmlightData, classes: tuple[Any, Any] | None, spinner: Spinner
+    settings: Settings, data: Data, classes: tuple[Any, Any] | None, spinner: Spinner
 ) -> tuple[Any, Floats] | None:
     """The rows of ``--validation``, in the columns and classes of the training rows."""
-    from ..files.svmlight import read_svmlight
+    from ..files.reading import kind_of, read_data
 
     if settings.validation is None:
         return None
     spinner.say(f"reading {settings.validation}")
-    zero_based: Any = "yes" if data.zero_based else "no"
-    rows = read_svmlight(settings.validation, n_features=data.X.shape[1], zero_based=zero_based)
+    zero_based: Any = "auto"
+    if data.zero_based is not None and kind_of(settings.validation) != "store":
+        zero_based = "yes" if data.zero_based else "no"
+    rows = read_data(settings.validation, n_features=data.X.shape[1], zero_based=zero_based)
     return rows.X, (rows.y if classes is None else signs(rows, *classes, "the training rows'"))
 
 
@@ -237,7 +241,7 @@ class _Trace:
 def _fit(
     settings: Settings,
     options: dict[str, Any],
-    data: SvmlightData,
+    data: Data,
     targets: Floats,
     held_out: tuple[Any, Floats] | None,
     spinner: Spinner,
@@ -255,6 +259,7 @@ def _fit(
     outcome = fit(
         data.X,
         targets,
+        sample_weight=data.weight,
         watchers=watchers,
         record_every=settings.record_every,
         validation=held_out,

@@ -1,6 +1,25 @@
-"""Files in and out: svmlight text, and models with their certificates."""
+"""Files in and out: svmlight text, Arrow stores, and models with their certificates."""
 
+from .converting import convert
+from .data import Data
 from .model import Model, Proof, load_model, save_model
-from .svmlight import SvmlightData, read_svmlight
+from .reading import read_data, stream_data
+from .store import Store
+from .store_writing import write_store
+from .svmlight import read_svmlight
+from .svmlight_writing import write_svmlight
 
-__all__ = ["Model", "Proof", "SvmlightData", "load_model", "read_svmlight", "save_model"]
+__all__ = [
+    "Data",
+    "Model",
+    "Proof",
+    "Store",
+    "convert",
+    "load_model",
+    "read_data",
+    "read_svmlight",
+    "save_model",
+    "stream_data",
+    "write_store",
+    "write_svmlight",
+]

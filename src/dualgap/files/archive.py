@@ -18,6 +18,7 @@ from ..errors import InputError
 from .writing import replacing
 
 HEADER = "header.json"
+MAGIC = b"PK\x03\x04"
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError, NotImplementedError, RuntimeError)
 
 

@@ -1,56 +1,35 @@
-"""Read svmlight text: one row a line, ``label index:value index:value ...``, as SVMlight and LIBSVM know it.
+"""Svmlight text: one row a line, ``label index:value index:value ...``, as SVMlight and LIBSVM know it.
 
 Comments from ``#`` to the end of the line, blank lines, CRLF and a missing last newline are fine, and so are indices
 in any order. ``qid:`` is ignored, and the result says so.
 
-Plain pieces of a file are parsed with vector operations. A piece with anything unusual in it is parsed again, line by
-line, by code whose first purpose is to explain what is wrong. Both take exactly the same numbers.
+Compiled code parses the pieces of a file, several at a time (``svmlight_pieces``). It leaves a line with anything
+unusual in it to ``svmlight_lines``, whose first purpose is to explain what is wrong. Both take exactly the same
+numbers: those of Python's ``float()``.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
-from ..arrays import Floats, Offsets
+from ..arrays import Offsets
 from ..errors import InputError
-from . import svmlight_lines as slow
-from .text import pieces
+from .data import Data, csr_over
+from .svmlight_lines import LineError, Range, parse_line
+from .svmlight_pieces import HIGHEST, Part, PieceError, parse_piece
+from .text import STDIN, Piece, pieces, shown
 
 ZeroBased = Literal["auto", "yes", "no"]
 
 _VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
-_EXACT = 2**53  # whole numbers below pass through float64 unharmed
-
-
-@dataclass(frozen=True, eq=False)
-class SvmlightData:
-    """What a file holds. ``lines[i]`` is the line that row i comes from; ``notes`` are remarks a user should see."""
-
-    path: Path
-    X: sp.csr_array
-    y: Floats
-    zero_based: bool
-    lines: Offsets
-    notes: tuple[str, ...] = ()
-
-
-class Part(NamedTuple):
-    """The rows of one piece of a file."""
-
-    labels: Floats
-    counts: Offsets  # entries a row
-    indices: Offsets
-    values: Floats
-    lines: Offsets
-    qids: int = 0
+_MEND = "raise n_features (--n-features) or mend the line"
 
 
 def read_svmlight(
@@ -58,9 +37,10 @@ def read_svmlight(
     *,
     n_features: int | None = None,
     zero_based: ZeroBased = "auto",
-    too_wide: str = "raise n_features (--n-features) or mend the line",
-) -> SvmlightData:
-    """Read svmlight text, plain or compressed (``.gz``, ``.bz2``, ``.xz``).
+    threads: int | None = None,
+    too_wide: str = _MEND,
+) -> Data:
+    """Read svmlight text, plain or compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``); ``-`` is the standard input.
 
     Parameters
     ----------
@@ -70,150 +50,214 @@ def read_svmlight(
         The number of columns; by default as many as the highest index asks for. A higher index is an error.
     zero_based : {"auto", "yes", "no"}
         Whether indices count from 0. With "auto" they do if there is an index 0 in the file.
+    threads : int, optional
+        How many parse; by default as many as the process may use. They make no difference to the result.
     too_wide : str
         What the error about an index beyond ``n_features`` tells the user to do.
 
     Returns
     -------
-    SvmlightData
-        ``X`` (CSR, float64, indices sorted), ``y`` (float64), ``zero_based`` (what was decided), ``lines``, ``notes``.
+    Data
+        ``X`` (CSR, float64, indices sorted), ``y`` (float64), ``zero_based`` (what was decided), ``notes``.
     """
     path = Path(path)
-    if zero_based not in ("auto", "yes", "no"):
-        raise InputError(f"zero_based={zero_based!r} must be 'auto', 'yes' or 'no'")
-    if n_features is not None and n_features < 1:
-        raise InputError(f"n_features={n_features!r} must be at least 1")
-    parts: list[Part] = []
+    allowed = _allowed(n_features, zero_based, too_wide)
+    found = _Gathered()
+    for part, done in _parts(path, allowed, threads):
+        found.add(part, done)
+    return _assemble(path, found, n_features, zero_based, too_wide)
+
+
+def stream_svmlight(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    zero_based: ZeroBased = "no",
+    threads: int | None = None,
+    too_wide: str = _MEND,
+    block: int | None = None,
+) -> Iterator[Data]:
+    """The rows of a file in blocks of some megabytes of text (``block`` bytes), in bounded memory.
+
+    With ``zero_based="auto"`` the columns of the blocks are the indices as they stand in the text: whether they count
+    from 0 or 1 is known only in the end, when every block has been seen. Where ``n_features`` is not given, each block
+    is as wide as its own indices ask for.
+    """
+    path = Path(path)
+    allowed = _allowed(n_features, zero_based, too_wide)
+    base = int(zero_based == "no")
+    row, line = 0, 1
+    for part, done in _parts(path, allowed, threads, block):
+        columns = part.columns
+        columns -= np.uint32(base)
+        width = n_features or part.highest + 1 - base
+        yield Data(
+            path,
+            csr_over(part.values, columns, part.starts, (part.labels.size, max(width, 1))),
+            part.labels,
+            None if zero_based == "auto" else zero_based == "yes",
+            notes=_qid_notes(part.qids),
+            first=row,
+            first_line=line,
+            gaps=part.gaps,
+            done=done,
+        )
+        row += part.labels.size
+        line += part.lines
+
+
+def counts_from_zero(path: Path) -> bool:
+    """Whether there is an index 0 in the text."""
+    return any(part.lowest == 0 for part, _ in _parts(path, _allowed(None, "auto", _MEND), None))
+
+
+def _parts(
+    path: Path, allowed: Range, threads: int | None = None, size: int | None = None
+) -> Iterator[tuple[Part, float]]:
+    """The pieces of a file, parsed, in their order, each with how much of the file is done."""
+    threads = threads or len(os.sched_getaffinity(0))
     line = 1
-    for piece in pieces(path):
-        text = slow.without_comments(piece)
-        parts.append(_parse_plain(text, line) or Part(*slow.parse(path, text, line)))
-        line += piece.count(b"\n")
-    part = _joined(parts)
-    if part.labels.size == 0:
-        raise InputError(f"{path}: no rows in it, only blank lines or comments")
-    return _assemble(path, part, n_features, zero_based, too_wide)
+    waiting: deque[tuple[Piece, Future[Part]]] = deque()
+
+    def finished() -> tuple[Part, float]:
+        nonlocal line
+        piece, future = waiting.popleft()
+        try:
+            part = future.result()
+        except PieceError as fault:
+            raise InputError(f"{shown(path)}, line {line + fault.line}, column {fault.column}: {fault}") from None
+        piece.release()
+        line += part.lines
+        return part, piece.done
+
+    with ThreadPoolExecutor(threads) as pool:  # ends with the file: safe to fork
+        try:
+            for piece in pieces(path, size):
+                waiting.append((piece, pool.submit(parse_piece, piece.text, allowed)))
+                if len(waiting) > threads or path == STDIN:
+                    yield finished()
+            while waiting:
+                yield finished()
+        finally:
+            for _, future in waiting:
+                future.cancel()
 
 
-def _assemble(path: Path, part: Part, n_features: int | None, zero_based: ZeroBased, too_wide: str) -> SvmlightData:
-    labels, counts, indices, values, lines, qids = part
-    starts = np.concatenate([[0], np.cumsum(counts)])
+class _Gathered:
+    """All rows so far, in arrays with some room to spare: memory that nobody has written to takes no place."""
 
-    def at(entry: int) -> str:
-        return f"{path}, line {lines[np.searchsorted(starts, entry, side='right') - 1]}"
+    def __init__(self) -> None:
+        self.rows = self.entries = self.lines = self.qids = 0
+        self.lowest, self.highest = HIGHEST + 1, -1
+        self.labels, self.values = np.empty(0), np.empty(0)
+        self.ends, self.columns = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint32)
+        self.gaps: list[Offsets] = []
 
+    def add(self, part: Part, done: float) -> None:
+        """Append the rows of the next piece."""
+        rows, entries = self.rows + part.labels.size, self.entries + part.values.size
+        for name, needed in (("labels", rows), ("ends", rows), ("columns", entries), ("values", entries)):
+            array: Any = getattr(self, name)
+            if array.size < needed:
+                room = int(needed * max(1.125, min(1.02 / done if done else 2.0, 1e3)))
+                if not array.size:
+                    setattr(self, name, np.empty(room, dtype=array.dtype))
+                else:
+                    array.resize(room, refcheck=False)  # moves pages, not bytes
+        self.labels[self.rows : rows] = part.labels
+        np.add(part.starts[1:], self.entries, out=self.ends[self.rows : rows])
+        self.columns[self.entries : entries] = part.columns
+        self.values[self.entries : entries] = part.values
+        if part.gaps.size:
+            self.gaps.append(part.gaps + self.rows)
+        self.rows, self.entries, self.lines = rows, entries, self.lines + part.lines
+        self.lowest, self.highest = min(self.lowest, part.lowest), max(self.highest, part.highest)
+        self.qids += part.qids
+
+    def close(self) -> None:
+        """Give back the room to spare."""
+        for array, size in (
+            (self.labels, self.rows),
+            (self.ends, self.rows),
+            (self.columns, self.entries),
+            (self.values, self.entries),
+        ):
+            array.resize(size, refcheck=False)
+
+
+def _assemble(path: Path, found: _Gathered, n_features: int | None, zero_based: ZeroBased, too_wide: str) -> Data:
+    if found.rows == 0:
+        raise InputError(f"{shown(path)}: no rows in it, only blank lines or comments")
+    found.close()
     auto = zero_based == "auto"
-    from_zero = (indices.size > 0 and int(indices.min()) == 0) if auto else zero_based == "yes"
+    from_zero = found.lowest == 0 if auto else zero_based == "yes"
     base = 0 if from_zero else 1
-    if indices.size and indices.min() < base:
-        entry = int(np.argmax(indices < base))
-        raise InputError(f"{at(entry)}: index 0 where indices count from 1; pass --zero-based yes if they count from 0")
-    width = int(indices.max()) + 1 - base if indices.size else 0
-    if n_features is not None and width > n_features:
-        entry = int(np.argmax(indices - base >= n_features))
-        raise InputError(f"{at(entry)}: index {indices[entry]} is beyond the {n_features} features; {too_wide}")
+    width = max(found.highest + 1 - base, 0)
     if width == 0 and n_features is None:
-        raise InputError(f"{path}: no row has any feature; pass --n-features if that is meant")
-    if n_features is None:
-        _refuse_hugeness(width, f"{at(int(np.argmax(indices)))}: index {indices.max()}")
-    else:
-        _refuse_hugeness(n_features, f"n_features={n_features}")
-
-    X = sp.csr_array((values, indices - base, starts), shape=(labels.size, n_features or width))
-    X.sort_indices()
-    twice = _first_repeated(X)
-    if twice >= 0:
-        index = int(X.indices[twice]) + base
-        raise InputError(f"{at(twice)}: index {index} occurs twice; merge or drop one of the two entries")
+        raise InputError(f"{shown(path)}: no row has any feature; pass --n-features if that is meant")
+    gaps = np.concatenate(found.gaps) if found.gaps else np.zeros(0, dtype=np.int64)
+    if n_features is not None and width > n_features:  # only now is it known that indices count from 0
+        row = int(np.searchsorted(found.ends, np.argmax(found.columns >= n_features), side="right"))
+        line = row + 1 + int(np.searchsorted(gaps, row, side="right"))
+        _complain_about(path, line, _allowed(n_features, "yes", too_wide))
+    found.columns -= np.uint32(base)
+    starts = np.concatenate([[0], found.ends])
     notes = []
     if auto and not from_zero:
         notes.append("indices count from 1, as there is no index 0 (--zero-based yes: from 0)")
     elif auto:
         notes.append("indices count from 0, as there is an index 0")
-    if qids:
-        notes.append(f"qid ignored on {qids} lines: rows are not grouped into queries")
-    return SvmlightData(path, X, labels, bool(from_zero), lines, tuple(notes))
+    X = csr_over(found.values, found.columns, starts, (found.rows, n_features or width))
+    notes += _qid_notes(found.qids)
+    return Data(path, X, found.labels, bool(from_zero), notes=tuple(notes), first_line=1, gaps=gaps)
 
 
-def _first_repeated(X: sp.csr_array) -> int:
-    """The position of the first entry whose neighbour in the same sorted row has the same column, or -1."""
-    same = np.diff(X.indices) == 0
-    edges = X.indptr[1:-1]
-    same[edges[(edges > 0) & (edges < X.indices.size)] - 1] = False
-    return int(np.argmax(same)) if same.any() else -1
+def _qid_notes(qids: int) -> tuple[str, ...]:
+    return (f"qid ignored on {qids} lines: rows are not grouped into queries",) if qids else ()
 
 
-def _joined(parts: list[Part]) -> Part:
-    columns = list(zip(*(part[:5] for part in parts), strict=True)) or [()] * 5
-    types: list[npt.DTypeLike] = [np.float64, np.int64, np.int64, np.float64, np.int64]
-    arrays: list[Any] = [
-        np.concatenate(column) if column else np.zeros(0, dtype) for column, dtype in zip(columns, types, strict=True)
-    ]
-    return Part(*arrays)._replace(qids=sum(part.qids for part in parts))
+def _complain_about(path: Path, line: int, allowed: Range) -> None:
+    """Read that line again, for the sake of the column; the standard input cannot be read twice."""
+    before = 0
+    for piece in () if path == STDIN else pieces(path):
+        ends = np.flatnonzero(piece.text == 10)
+        if before + ends.size >= line:
+            number = line - before - 1
+            first = int(ends[number - 1]) + 1 if number else 0
+            try:
+                parse_line(piece.text[first : ends[number]].tobytes(), allowed)
+            except LineError as error:
+                raise InputError(f"{path}, line {line}, column {error.column}: {error}") from None
+            break
+        before += ends.size
+    raise InputError(f"{shown(path)}, line {line}: {allowed.complaint(allowed.high + 1)}")
 
 
-_SPACE, _NEWLINE, _COLON, _DIGIT, _MARK = 1, 2, 3, 4, 5
-_KINDS = np.zeros(256, dtype=np.uint8)  # 0: a byte that plain pieces do not have
-_KINDS[list(b" \t\r")] = _SPACE
-_KINDS[list(b"\n")] = _NEWLINE
-_KINDS[list(b":")] = _COLON
-_KINDS[list(b"0123456789")] = _DIGIT
-_KINDS[list(b"+-.eE")] = _MARK
+def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
+    """The indices that may occur, as far as that is known before a file is read."""
+    if zero_based not in ("auto", "yes", "no"):
+        raise InputError(f"zero_based={zero_based!r} must be 'auto', 'yes' or 'no'")
+    if n_features is not None and n_features < 1:
+        raise InputError(f"n_features={n_features!r} must be at least 1")
+    base = int(zero_based != "yes")  # with "auto", the last index of text that counts from 1
+    widest = min(max(10**9, _available_memory() // 2) // (8 * _VECTORS), HIGHEST)
 
+    def hugeness(width: int) -> str:
+        return (
+            f"means {width} columns, which take about {8 * _VECTORS * width / 1e9:.3g} GB to train; --n-features N "
+            "finds wrong indices (those beyond N), and hashing (index modulo 2**24, say) makes do with fewer columns"
+        )
 
-def _parse_plain(text: bytes, line: int) -> Part | None:
-    """The rows of a piece that begins at this line, or None where only the line-by-line parser will do."""
-    text = b"\n" + text + b"\n"  # so that tokens and lines have an edge on both sides
-    kinds = _KINDS[np.frombuffer(text, dtype=np.uint8)]
-    if not kinds.all():
-        return None
-    blank = kinds <= _NEWLINE
-    edges = np.flatnonzero(blank[1:] != blank[:-1]) + 1
-    first, last = edges[0::2], edges[1::2]  # of every token; `last` is one past it
-    token_line = np.searchsorted(np.flatnonzero(kinds == _NEWLINE), first)
-    leads = np.diff(token_line, prepend=0) != 0
-    colons = np.flatnonzero(kinds == _COLON)
-    pair, pair_end = first[~leads], last[~leads]
-    if colons.size != pair.size or not ((pair < colons) & (colons < pair_end - 1)).all():
-        return None
-    not_digits = np.cumsum(kinds != _DIGIT, dtype=np.int32)
-    if (not_digits[colons - 1] != not_digits[pair - 1]).any():  # an index that is no row of digits
-        return None
-    numbers = _numbers(text.replace(b":", b" "), first.size + colons.size)
-    if numbers is None:
-        return None
-    rows = np.flatnonzero(leads)
-    label_at = 2 * rows - np.arange(rows.size)
-    entries = np.delete(numbers, label_at).reshape(-1, 2)
-    if entries.size and entries[:, 0].max() >= _EXACT:
-        return None
-    counts = np.diff(rows, append=first.size) - 1
-    indices, values = entries[:, 0].astype(np.int64), np.ascontiguousarray(entries[:, 1])
-    return Part(numbers[label_at], counts, indices, values, token_line[rows] + (line - 1))
+    def complaint(index: int) -> str:
+        if index == 0:
+            return "index 0 where indices count from 1; pass --zero-based yes if they count from 0"
+        if n_features is not None:
+            return f"index {index} is beyond the {n_features} features; {too_wide}"
+        return f"index {index} {hugeness(index + 1 - base)}"
 
-
-def _numbers(text: bytes, expected: int) -> Floats | None:
-    """All numbers of a text, if it holds exactly that many and all are finite."""
-    if expected == 0:
-        return np.zeros(0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", DeprecationWarning)  # how older NumPy says that a number is malformed
-            found: Floats = np.fromstring(text, dtype=np.float64, sep=" ")
-    except (ValueError, DeprecationWarning):
-        return None
-    return found if found.size == expected and np.isfinite(found).all() else None
-
-
-def _refuse_hugeness(width: int, where: str) -> None:
-    """A wide model needs memory for its columns whether or not the file has anything in them."""
-    needed = 8 * _VECTORS * width
-    if needed <= max(10**9, _available_memory() // 2) and width <= 2**32:
-        return
-    raise InputError(
-        f"{where} means {width} columns, which take about {needed / 1e9:.3g} GB to train; --n-features N "
-        "finds wrong indices (those beyond N), and hashing (index modulo 2**24, say) makes do with fewer columns"
-    )
+    if n_features is not None and n_features > widest:
+        raise InputError(f"n_features={n_features} {hugeness(n_features)}")
+    return Range(int(zero_based == "no"), (n_features or widest) - 1 + base, complaint)
 
 
 def _available_memory() -> int:

@@ -1,19 +1,38 @@
-"""Text files that may be compressed, read in pieces that end where a line ends."""
+"""Text that may be compressed, in pieces that end where a line ends. Plain files are mapped, all others streamed."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
+import mmap
+import os
+import stat
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import numpy as np
+
+from ..decimals import Bytes
 from ..errors import InputError
 
-PIECE = 4_000_000  # bytes: large enough for vector operations to pay, small against the arrays they fill
+PIECE = 4_000_000  # bytes: long against the start of a thread, short against the arrays that it fills
+STDIN = Path("-")
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some whole lines. ``done`` is how much of the file has been read with them, from 0 to 1 (0: nobody knows)."""
+
+    text: Bytes
+    done: float = 0.0
+    release: Callable[[], None] = lambda: None  # to be called when the text is needed no longer
 
 
 class _Format(NamedTuple):
@@ -22,14 +41,54 @@ class _Format(NamedTuple):
     open: Callable[[Any], Any]
 
 
+def _zstandard(raw: IO[bytes]) -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        name = getattr(raw, "name", "this file")
+        raise InputError(f"{name}: zstd data need the package zstandard: pip install 'dualgap[zstd]'") from None
+    return _Zstandard(raw, zstandard)
+
+
+class _Zstandard:
+    """Frame after frame; a frame that ends too early is an error here, where zstandard's own stream says nothing."""
+
+    def __init__(self, raw: IO[bytes], library: Any) -> None:
+        self._raw, self._library = raw, library
+        self._frame: Any = None
+        self._input = b""
+
+    def read(self, size: int) -> bytes:
+        """Some bytes, at most ``size`` or a little more; none at the end."""
+        parts, length = [], 0
+        while length < size:
+            self._input = self._input or self._raw.read(1 << 17)
+            if not self._input:
+                if self._frame is not None:
+                    raise EOFError("the last frame is cut short")
+                break
+            if self._frame is None:
+                self._frame = self._library.ZstdDecompressor().decompressobj()
+            try:
+                part = self._frame.decompress(self._input)
+            except self._library.ZstdError as error:
+                raise OSError(str(error)) from None
+            parts.append(part)
+            length += len(part)
+            self._input = b""
+            if self._frame.eof:
+                self._input, self._frame = self._frame.unused_data, None
+        return b"".join(parts)
+
+
 _FORMATS = {
     ".gz": _Format("gzip", b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw)),
     ".bz2": _Format("bzip2", b"BZh", bz2.BZ2File),
     ".xz": _Format("xz", b"\xfd7zXZ\x00", lzma.LZMAFile),
+    ".zst": _Format("zstd", b"\x28\xb5\x2f\xfd", _zstandard),
 }
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive (a dualgap model?)",
-    b"\x28\xb5\x2f\xfd": "zstandard data",
     b"\x93NUMPY": "a NumPy array",
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",
@@ -39,61 +98,131 @@ _FOREIGN = {
 _BOM = b"\xef\xbb\xbf"
 
 
-def pieces(path: Path) -> Iterator[bytes]:
-    """The text of a file in pieces of some megabytes, each of which ends with a line (the last one with the file)."""
-    lines = 0
+def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
+    """The text of a file in pieces of some megabytes, each of which ends with a line (and a newline, come what may)."""
+    size = size or PIECE
+    with _opened(path) as (raw, packed):
+        if packed is None and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+            yield from _mapped(raw, size)
+        else:
+            yield from _streamed(path, raw, packed, size)
+
+
+def head_of(path: Path) -> bytes:
+    """The first bytes of a file that can be read; what kind of file it is shows in them."""
+    with _readable(path) as raw:
+        return _peek(path, raw)
+
+
+def _mapped(raw: IO[bytes], size: int) -> Iterator[Piece]:
+    """Windows into the file. Released pages leave memory, so that what is mapped at a time stays small."""
+    view = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
+    whole = np.frombuffer(view, dtype=np.uint8)
+    at = len(_BOM) if view[: len(_BOM)] == _BOM else 0
+    freed = 0
+
+    def release(end: int) -> None:
+        nonlocal freed
+        end -= end % mmap.PAGESIZE
+        if end > freed:
+            view.madvise(mmap.MADV_DONTNEED, freed, end - freed)
+            freed = end
+
+    while at < len(view):
+        end = min(at + size, len(view))
+        cut = view.rfind(b"\n", at, end) + 1 or view.find(b"\n", end) + 1
+        if not cut:  # the last line, which lacks its newline
+            yield Piece(_array(view[at:] + b"\n"), 1.0)
+            return
+        yield Piece(whole[at:cut], cut / len(view), lambda end=cut: release(end))  # type: ignore[misc]
+        at = cut
+
+
+def _streamed(path: Path, raw: IO[bytes], packed: _Format | None, size: int) -> Iterator[Piece]:
+    try:
+        length = os.fstat(raw.fileno()).st_size
+    except OSError:
+        length = 0
+    stream: Any = raw if packed is None else packed.open(raw)
     rest: list[bytes] = []  # of a line that is longer than a piece, perhaps
-    with _opened(path) as (stream, packed):
-        while True:
-            piece = _read(path, stream, packed, lines)
-            if not piece:
-                break
-            cut = piece.rfind(b"\n") + 1
-            if cut:
-                text = b"".join([*rest, piece[:cut]])
-                lines += text.count(b"\n")
-                yield text
-                rest = []
-            rest.append(piece[cut:])
+    lines = 0
+    first = True
+    while True:
+        block = _read(path, stream, packed, size, lines)
+        if first and block.startswith(_BOM):
+            block = block[len(_BOM) :]
+        first = False
+        if not block:
+            break
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            text = b"".join([*rest, block[:cut]])
+            lines += text.count(b"\n")
+            yield Piece(_array(text), raw.tell() / length if length else 0.0)
+            rest = []
+        rest.append(block[cut:])
     last = b"".join(rest)
     if last:
-        yield last
+        yield Piece(_array(last + b"\n"), 1.0)
+
+
+def _array(text: bytes) -> Bytes:
+    return np.frombuffer(text, dtype=np.uint8)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes], str | None]]:
-    """The decompressed stream, and the name of its compression."""
+def _readable(path: Path) -> Iterator[Any]:
+    if path == STDIN:
+        raw: Any = sys.stdin.buffer
+        yield raw if hasattr(raw, "peek") else io.BufferedReader(raw)
+        return
     if path.is_dir():
-        raise InputError(f"{path}: is a folder; give a file of svmlight text")
+        raise InputError(f"{path}: is a folder; give a file")
     try:
         raw = path.open("rb")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     with raw:
-        head = raw.peek(8)[:8]
-        if not head:
-            raise InputError(f"{path}: the file is empty")
-        chosen = _format(path, head)
-        if chosen is not None:
-            yield chosen.open(raw), chosen.name
-        else:
-            if head.startswith(_BOM):
-                raw.read(len(_BOM))
-            yield raw, None
+        yield raw
+
+
+def _peek(path: Path, raw: Any) -> bytes:
+    try:
+        head: bytes = raw.peek(8)[:8]
+    except OSError as error:
+        raise InputError(f"{shown(path)}: cannot be read: {error.strerror}") from None
+    if not head:
+        raise InputError(f"{shown(path)}: {'nothing came' if path == STDIN else 'the file is empty'}")
+    return head
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[IO[bytes], _Format | None]]:
+    """The file and its compression."""
+    with _readable(path) as raw:
+        yield raw, _format(path, _peek(path, raw))
+
+
+def shown(path: Path) -> str:
+    """The name of a file for messages."""
+    return "standard input" if path == STDIN else str(path)
 
 
 def _format(path: Path, head: bytes) -> _Format | None:
     """The compression that the name promises, once the content has been seen to agree."""
+    if path == STDIN:
+        found = next((form for form in _FORMATS.values() if head.startswith(form.magic)), None)
+        if found is None:
+            _refuse_foreign(path, head)
+        return found
     promised = _FORMATS.get(path.suffix.lower())
     for suffix, found in _FORMATS.items():
         if head.startswith(found.magic) and found != promised:
             stem = path.with_suffix("") if promised else path
             raise InputError(f"{path}: {found.name} data under a name that says otherwise; rename it to {stem}{suffix}")
-    for magic, what in _FOREIGN.items():
-        if head.startswith(magic):
-            raise InputError(f"{path}: this is {what}, not svmlight text")
+    _refuse_foreign(path, head)
     if promised is not None and not head.startswith(promised.magic):
         raise InputError(
             f"{path}: the name promises {promised.name} data, but the content is not; "
@@ -102,12 +231,21 @@ def _format(path: Path, head: bytes) -> _Format | None:
     return promised
 
 
-def _read(path: Path, stream: IO[bytes], packed: str | None, lines: int) -> bytes:
+def _refuse_foreign(path: Path, head: bytes) -> None:
+    for magic, what in _FOREIGN.items():
+        if head.startswith(magic):
+            raise InputError(f"{shown(path)}: this is {what}, not svmlight text")
+
+
+def _read(path: Path, stream: Any, packed: _Format | None, size: int, lines: int) -> bytes:
     try:
-        return stream.read(PIECE)
+        live = path == STDIN and packed is None  # hand on what has come, as a terminal or a pipe may pause
+        block: bytes = stream.read1(size) if live else stream.read(size)
+        return block
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         if packed is None:
-            raise InputError(f"{path}: cannot be read: {error}") from None
+            raise InputError(f"{shown(path)}: cannot be read: {error}") from None
         raise InputError(
-            f"{path}: the {packed} data are damaged or cut short (after some {lines} lines); copy or pack the file anew"
+            f"{shown(path)}: the {packed.name} data are damaged or cut short (after some {lines} lines); "
+            "copy or pack the file anew"
         ) from None

@@ -1,0 +1,73 @@
+"""``dualgap convert``: svmlight text to a store, and back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .console import Spinner, counted, emit, json_option, size_of
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions
+    """A number of bytes: 500MB, 2GB, 1.5GiB, or plain digits."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """From the text."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", value.strip().lower())
+        if found is None:
+            self.fail(f"{value!r} is no size; write it as 500MB, 2GB or a number of bytes", param, ctx)
+        return int(float(found[1]) * _UNITS[found[2] or ""])
+
+
+@click.command(short_help="Convert data: svmlight text to a store, and back.")
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("destination", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--keep-order", is_flag=True, help="Leave the rows of a store in their order, instead of shuffling them.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the shuffle.")
+@click.option("--dtype", type=click.Choice(["auto", "float32", "float64"]), default="auto", show_default=True,
+              help="How a store keeps values; auto: float32 if it holds every value exactly.")  # fmt: skip
+@click.option("--compression", type=click.Choice(["lz4", "zstd"]),
+              help="Smaller stores that take longer to read.")  # fmt: skip
+@click.option("--memory-budget", type=Size(), metavar="SIZE", default="1GB", show_default=True,
+              help="Memory for rows on the way; what does not fit goes to files beside OUT.")  # fmt: skip
+@click.option("--weights", metavar="FILE", type=click.Path(path_type=Path), help="One weight a line, for every row.")
+@click.option("--names", metavar="FILE", type=click.Path(path_type=Path), help="One name a line, for every column.")
+@click.option("--n-features", type=int, help="Number of columns; a higher index is an error.  [default: as found]")
+@click.option("--zero-based", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
+              help="Whether indices count from 0; auto: if there is an index 0.")  # fmt: skip
+@json_option
+def command(source: Path, destination: Path, as_json: bool, **options: Any) -> None:
+    """Convert IN (svmlight text, plain or packed, or a store; - is the standard input) to OUT.
+
+    The name of OUT tells what to write. OUT.arrow is a store: an Arrow file that every solver reads without parsing,
+    and that data larger than memory are trained from. Its rows are shuffled once, as training wants them, in bounded
+    memory. OUT.svm is svmlight text, packed if .gz, .bz2, .xz or .zst follows.
+
+    OUT appears when it is complete; an interrupted conversion leaves nothing behind.
+    """
+    from ..files.converting import convert
+
+    with Spinner() as spinner:
+        header = convert(source, destination, told=spinner.say, **options)
+    size = destination.stat().st_size
+    if as_json:
+        told = {} if header is None else {"n_samples": header.n, "n_features": header.d, "nnz": header.nnz}
+        emit({"output": str(destination), "bytes": size, **told})
+        return
+    click.echo(f"{destination}: {'svmlight text' if header is None else 'store'}, {size_of(size)}")
+    if header is not None:
+        click.echo(f"  {counted(header.n, 'row')}, {counted(header.d, 'column')}, {counted(header.nnz, 'nonzero')}")
+        order = "in their order" if header.seed is None else f"shuffled with seed {header.seed}"
+        batches = f"{len(header.batch_rows):,} batch{'es' * (len(header.batch_rows) != 1)}"
+        click.echo(f"  rows {order}, values as {header.value_type}, {batches}")
+        if header.zero_based is not None and options["zero_based"] == "auto":
+            click.echo(f"  indices counted from {0 if header.zero_based else 1} in {source}")
