@@ -24,7 +24,20 @@ from dualgap.sources import in_memory
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the harness is no part of the installed package
 
-from benchmarks import environments, generated, goals, machine, measure, memory, micro, publish, run, sets, tables  # noqa: E402
+from benchmarks import (  # noqa: E402
+    environments,
+    files,
+    generated,
+    goals,
+    machine,
+    measure,
+    memory,
+    micro,
+    publish,
+    run,
+    sets,
+    tables,
+)
 from benchmarks.cells import advantage, cells_at  # noqa: E402
 from benchmarks.environments import MAIN, Environment  # noqa: E402
 from benchmarks.objective import LOSSES, objective  # noqa: E402
@@ -537,3 +550,46 @@ def test_goals_say_what_was_met_and_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert goals.main(["dual_passes", "--data", str(tmp_path / "empty"), "--out", str(tmp_path)]) == 0
     assert "None of the sets is here" in (tmp_path / "GOALS.md").read_text()
+
+
+def test_files_are_measured_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    scratch, out = tmp_path / "scratch", tmp_path / "out"
+    scratch.mkdir()
+    assert files.main(["--quick", "--folder", str(scratch), "--out", str(out)]) == 0
+    assert list(scratch.iterdir()) == []
+    page = (out / "FILES.md").read_text()
+    assert_tables_are_rectangular(page)
+    for part in ("Goals", "Reading", "Writing", "Packed", "Converting", "Loading", "Notes"):
+        assert f"## {part}\n" in page
+    for words in ("load_svmlight_file", "| zst |", "| in memory, zstd |", "| budget 16 MB |", "| store, float32 |"):
+        assert words in page
+    assert machine.describe()["date"] not in page
+    goals_met = [line for line in page.splitlines() if line.endswith(("| yes |", "| no |"))]
+    assert len(goals_met) == 6, "speed, memory and writing, for each of two files"
+
+
+def test_files_that_are_read_differently_are_noticed(tmp_path, monkeypatch):
+    bench = files.Bench(tmp_path, 0.0003, quick=True)
+    job = bench.job("read", "six.svm", threads=2)
+    here, there = files.measured(job), files.apart(job)
+    assert (here["bytes"], here["digest"]) == (there["bytes"], there["digest"])
+    assert there["grown"] > 0
+
+    def slightly_wrong(source):
+        X, y = files.TASKS["read"](source, 1)()
+        X.data[7] = np.nextafter(X.data[7], 1.0)
+        return lambda: (X, y)
+
+    monkeypatch.setitem(files.TASKS, "read_by_sklearn", slightly_wrong)
+    with pytest.raises(RuntimeError, match="do not agree"):
+        list(bench.reading())
+
+
+def test_copies_of_a_mapped_store_are_counted(tmp_path):
+    bench = files.Bench(tmp_path, 0.0003, quick=True)
+    for name, compression in (("plain.arrow", None), ("packed.arrow", "zstd")):
+        files.measured(bench.job("to_store", "six.svm", out=name, compression=compression))
+    plain, packed = (files.measured(bench.job("store_mapped", f"{name}.arrow")) for name in ("plain", "packed"))
+    assert plain["copied"] == 0
+    assert packed["copied"] > 0
+    assert plain["total"] == packed["total"]

@@ -15,10 +15,10 @@ from dualgap.solvers import SOLVERS
 
 CASES: list[tuple[str | None, str, str]] = [
     # content of DATA (None: good rows), further arguments of train, what the error says
-    ("1 1:nan\n-1 1:1\n", "", "line 1: value 'nan' of index 1 is not finite; fill in missing values"),
-    ("1 1:1\n-1 1:inf\n", "", "line 2: value 'inf' of index 1 is not finite"),
-    ("nan 1:1\n", "", "line 1: label 'nan' is not finite"),
-    ("inf 1:1\n", "--loss squared", "line 1: label 'inf' is not finite"),
+    ("1 1:nan\n-1 1:1\n", "", "line 1, column 3: value 'nan' of index 1 is not finite; fill in missing values"),
+    ("1 1:1\n-1 1:inf\n", "", "line 2, column 4: value 'inf' of index 1 is not finite"),
+    ("nan 1:1\n", "", "line 1, column 1: label 'nan' is not finite"),
+    ("inf 1:1\n", "--loss squared", "line 1, column 1: label 'inf' is not finite"),
     ("1 1:1\n1 1:2\n", "", "all rows have the label 1; a classifier needs rows of two classes"),
     ("3 1:1\n1 1:2\n2.5 1:3\n", "", "3 classes (1, 2.5, 3) where two are needed; --positive LABEL"),
     ("3 1:1\n1 1:2\n2 1:3\n", "--positive 4", "no row has the label 4 of --positive; there are: 1, 2, 3"),
@@ -27,13 +27,21 @@ CASES: list[tuple[str | None, str, str]] = [
     ("", "", "the file is empty"),
     ("# only words\n", "", "no rows"),
     ("1\n-1\n", "", "no row has any feature"),
-    ("1 0:1\n-1 1:1\n", "--zero-based no", "line 1: index 0 where indices count from 1; pass --zero-based yes"),
+    (
+        "1 0:1\n-1 1:1\n",
+        "--zero-based no",
+        "line 1, column 3: index 0 where indices count from 1; pass --zero-based yes",
+    ),
     (None, "--n-features 11", "index 12 is beyond the 11 features; raise n_features (--n-features)"),
     (None, "--n-features 0", "n_features=0 must be at least 1"),
-    ("1 1:1\n-1 70000000000000:1\n", "", "line 2: index 70000000000000 means 70000000000000 columns, which take about"),
-    ("1,2 1:1\n", "", "line 1: '1,2' is several labels"),
-    ("1 2:1 2:3\n", "", "line 1: index 2 occurs twice"),
-    ("\x00\x01\x02", "", "line 1: byte 0x00 where text was expected; is this a binary file?"),
+    (
+        "1 1:1\n-1 70000000000000:1\n",
+        "",
+        "line 2, column 4: index 70000000000000 means 70000000000000 columns, which take about",
+    ),
+    ("1,2 1:1\n", "", "line 1, column 1: '1,2' is several labels"),
+    ("1 2:1 2:3\n", "", "line 1, column 7: index 2 occurs twice"),
+    ("\x00\x01\x02", "", "line 1, column 1: byte 0x00 where text was expected; is this a binary file?"),
     (None, "--C 0", "C=0.0 must be a positive finite number"),
     (None, "--C -1", "C=-1.0 must be a positive finite number"),
     (None, "--C nan", "C=nan must be a positive finite number"),
@@ -111,10 +119,10 @@ def model(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
     [
         (
             "1 1:1\n\n-1 13:1\n",
-            "line 3: index 13 is beyond the 12 features; these are all that the model was trained on",
+            "line 3, column 4: index 13 is beyond the 12 features; these are all that the model was trained on",
         ),
-        ("1 0:1\n", "line 1: index 0 where indices count from 1"),
-        ("1 1:x\n", "line 1: value 'x' of index 1 is not a number"),
+        ("1 0:1\n", "line 1, column 3: index 0 where indices count from 1"),
+        ("1 1:x\n", "line 1, column 3: value 'x' of index 1 is not a number"),
     ],
 )
 def test_rows_that_do_not_fit_the_model(
@@ -135,7 +143,8 @@ def test_labels_that_the_model_does_not_know(tmp_path: Path, forks: Forks, model
 def test_files_that_are_no_model(tmp_path: Path, forks: Forks, model: Path, command: str) -> None:
     data = model.parent / "rows.svm"
     more = [] if command == "inspect" else [data]
-    assert "not a dualgap model; `dualgap train DATA -o MODEL` writes one" in forks(command, data, *more).error
+    if command != "inspect":  # which looks at data just as well
+        assert "not a dualgap model; `dualgap train DATA -o MODEL` writes one" in forks(command, data, *more).error
     assert "no such file" in forks(command, tmp_path / "nowhere", *more).error
     (tmp_path / "cut").write_bytes(model.read_bytes()[:-40])
     assert "damaged or cut short" in forks(command, tmp_path / "cut", *more).error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,10 +12,12 @@ import numpy as np
 
 from .bias import Bias, make_bias
 from .errors import InputError
+from .feeds import OnDisk
 from .losses import Loss, hard_margin, make_loss
+from .opening import is_named, open_rows
 from .problem import Form, Point, Problem
 from .solve import Counts, Measures, Outcome, Record, Run, Solver, judging_cost, solve, training_cost
-from .solvers import check_regulariser, check_seed, choose, make_solver
+from .solvers import check_from_disk, check_regulariser, check_seed, choose, make_solver
 from .sources import InMemory, in_memory
 from .stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
 from .validation import Validation, given, split_off
@@ -24,7 +27,7 @@ _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), s
 
 def fit(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     loss: str | Loss = "hinge",
     C: float | None = None,
@@ -47,6 +50,7 @@ def fit(
     validation: Any = None,
     patience: int = 5,
     penalty: str = "l2",
+    memory_budget: int | None = None,
     **options: Any,
 ) -> Outcome:
     """Train a linear model and prove how good it is.
@@ -56,8 +60,8 @@ def fit(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-        Float32 and float64 are used as they are, without a copy.
+    X : array or sparse matrix of shape (n, d), or a path, a Store or a ChunkFeed
+        Float32 and float64 are used as they are, without a copy. Rows that do not fit into memory stay on disk.
     y : array of n numbers
         Two distinct labels for a classification loss (the larger one counts as +1), any numbers for regression.
     loss : str or loss
@@ -89,6 +93,9 @@ def fit(
     validation : float or pair (X, y)
         Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for ``patience``
         certificates, one an epoch unless ``record_every`` says otherwise. The best model on them is handed back.
+    memory_budget : int, optional
+        Bytes for rows of a store or a feed; what does not fit is streamed (``cached-loops`` by default). Without it
+        they are streamed if they need more than 60% of the free memory, with a warning.
     warm : Outcome, Run or Point
         An outcome of the same solver and problem goes on where it ended, bit for bit; a point only starts there.
     **options
@@ -108,14 +115,19 @@ def fit(
         raise InputError(f"record_every={record_every!r} must be at least 1")
     limits = Limits(max_epochs, max_steps, time_limit)
     task = _prepare(
-        X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options, validation
-    )
+        X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options, validation,
+        memory_budget,
+    )  # fmt: skip
     rule = task.rule if callback is None else task.rule | Callback(callback)
     if task.validate is not None:
         if patience < 1:
             raise InputError(f"patience={patience!r} must be a number of certificates >= 1")
         rule = rule | NotImproving(patience)
         record_every = record_every or task.problem.present
+    if record_every is not None and not task.problem.source.resident:
+        if task.validate is None:
+            raise InputError(f"record_every={record_every}: rows on disk are certified once a pass, in passing")
+        record_every = None
     outcome = solve(
         task.solver,
         task.problem,
@@ -133,7 +145,7 @@ def fit(
 
 def plan(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     loss: str | Loss = "hinge",
     C: float | None = None,
@@ -149,6 +161,7 @@ def plan(
     threads: int = 1,
     seed: int = 0,
     validation: Any = None,
+    memory_budget: int | None = None,
     **options: Any,
 ) -> list[str]:
     """What ``fit`` with the same arguments would do, and what the theory of its solver promises beforehand, in words.
@@ -157,8 +170,9 @@ def plan(
     """
     limits = Limits(max_epochs, max_steps, time_limit)
     task = _prepare(
-        X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options, validation
-    )
+        X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options, validation,
+        memory_budget,
+    )  # fmt: skip
     problem, trainer = task.problem, task.solver
     source = problem.source
     visits = Counts(problem.present, 0, int(1.5 * source.entries))
@@ -226,6 +240,7 @@ def _prepare(
     seed: int,
     options: dict[str, Any],
     validation: Any = None,
+    memory_budget: int | None = None,
 ) -> _Task:
     """Check everything; nothing is computed yet that takes long."""
     _positive("gap", gap, zero=True)
@@ -233,13 +248,13 @@ def _prepare(
     check_seed(seed)
     if threads < 1:
         raise InputError(f"threads={threads!r} must be at least 1")
-    classes = None
-    if chosen.task == "classification":
-        y, classes = two_labels(y)
-    source = in_memory(X, y, sample_weight, threads=threads)
+    by_rows = "cache" in options  # it says how many rows to keep in memory: the others stay on disk
+    source, classes = _source(X, y, sample_weight, chosen, memory_budget, by_rows, threads)
     held_out: InMemory | None = None
     if isinstance(validation, float | np.floating):
         validation = float(validation)
+        if not isinstance(source, InMemory):
+            raise InputError(f"validation={validation}: rows on disk cannot be split off; give a pair of arrays")
         source, held_out = split_off(source, validation, seed)
     elif validation is not None:
         held_out = given(validation, classes, source.d)
@@ -249,7 +264,10 @@ def _prepare(
         chosen, C = hard_margin(chosen), 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
     problem = Problem(source, chosen, lam, make_bias(bias, rho))
-    name = choose(chosen) if solver == "auto" else solver
+    name = choose(chosen, source.resident) if solver == "auto" else solver
+    if isinstance(source, OnDisk):
+        check_from_disk(name, problem.bias.kind)
+        source.check = problem.check_targets
     trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
     check_regulariser(name, lam)
     rule = limits.rule(gap, problem.present)
@@ -258,6 +276,31 @@ def _prepare(
         check(problem, rule.allowance(0))
     validate = None if held_out is None else Validation(held_out, chosen)
     return _Task(problem, trainer, rule, form, classes, validate)
+
+
+def _source(
+    X: Any, y: Any, sample_weight: Any, loss: Loss, memory_budget: int | None, by_rows: bool, threads: int
+) -> tuple[InMemory | OnDisk, Any]:
+    """The rows, and the two labels behind -1 and +1 if there are such."""
+    if memory_budget is not None and not (is_named(X) and memory_budget > 0):
+        raise InputError(f"memory_budget={memory_budget!r} must be positive, and is for rows on disk (a store, a feed)")
+    classification = loss.task == "classification"
+    weight = sample_weight
+    if is_named(X):
+        if y is not None or sample_weight is not None:
+            raise InputError("labels and weights come from the file; leave y and sample_weight out")
+        opened = open_rows(X, classification=classification, memory_budget=memory_budget, stream=by_rows)
+        if opened.source is not None:
+            if memory_budget is None and opened.note is not None:
+                warnings.warn(opened.note, stacklevel=4)
+            return opened.source, None if opened.classes is None else np.array(opened.classes)
+        X, y, weight = opened.X, opened.y, opened.weight
+    elif y is None:
+        raise InputError("y is missing: give one label a row")
+    classes = None
+    if classification:
+        y, classes = two_labels(y)
+    return in_memory(X, y, weight, threads=threads), classes
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:

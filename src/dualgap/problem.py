@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from .bias import Bias, NoBias
 from .errors import InputError, InternalError
 from .jit import kernel
 from .losses import Loss
+from .rows import entry_count
 from .sources import Block, Source
 from .sums import COMPENSATED, UNIT, add_vector, gamma, norm, two_sum
 
@@ -99,6 +100,9 @@ class _Sums(NamedTuple):
     length: float  # sum c |beta| |x|
 
 
+Part: TypeAlias = tuple[_Sums, Floats, Floats, float]  # with sum c beta x, what its sums lost, and its error
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A source of rows, a loss, the strength of regularisation and the kind of bias."""
@@ -111,16 +115,19 @@ class Problem:
     def __post_init__(self) -> None:
         if not (1e-100 <= self.lam <= 1e100 or self.lam == 0.0):
             raise InputError(f"lam={self.lam!r} must be a positive number between 1e-100 and 1e100")
-        far = np.abs(self.source.y) > 1e100
+        if self.source.resident:
+            self.check_targets(self.source.y)
+
+    def check_targets(self, y: Floats, first: int = 0) -> None:
+        """Refuse targets that the loss cannot take; those of rows from ``first`` on."""
+        far = np.abs(y) > 1e100
         if far.any():
-            raise InputError(f"y[{int(np.argmax(far))}] is beyond 1e100; rescale the targets")
+            raise InputError(f"y[{first + int(np.argmax(far))}] is beyond 1e100; rescale the targets")
         if self.loss.task == "classification":
-            wrong = np.abs(self.source.y) != 1.0
+            wrong = np.abs(y) != 1.0
             if wrong.any():
                 bad = int(np.argmax(wrong))
-                raise InputError(
-                    f"y[{bad}] is {self.source.y[bad]:g}; the {self.loss.name} loss needs labels -1 and +1"
-                )
+                raise InputError(f"y[{first + bad}] is {y[bad]:g}; the {self.loss.name} loss needs labels -1 and +1")
 
     @property
     def total_weight(self) -> float:
@@ -156,7 +163,16 @@ class Problem:
     @cached_property
     def value_at_zero(self) -> float:
         """The mean loss of the all-zero model, from y and the weights alone."""
-        return float(_loss_at_zero(self.source.y, self.source.weight, self.loss)) / self.total_weight
+        known = self.source.target_weights
+        if known is not None:
+            y, weight = (np.array(part, dtype=np.float64) for part in zip(*known, strict=True))
+            return float(_loss_at_zero(y, weight, self.loss)) / self.total_weight
+
+        def visit(block: Block) -> float:
+            return float(_loss_at_zero(block.y, block.weight, self.loss))
+
+        total: float = self.source.reduce(visit, lambda a, b: a + b)
+        return total / self.total_weight
 
     @cached_property
     def bias_reach(self) -> float:
@@ -193,63 +209,35 @@ class Problem:
         strength = self.bias.strength(self.lam)
         penalty = 0.5 * strength * self.bias.centre**2 if strength < np.inf else 0.0
         value = self.value_at_zero + penalty
-        point = Point(np.zeros(d), 0.0, np.zeros(n))
-        return point, Judgement(
-            value, 32.0 * UNIT * value if value < np.inf else 0.0, 0.0, 0.0, np.zeros(n), point.w, self.bias.centre
-        )
+        resident = self.source.resident
+        point = Point(np.zeros(d), 0.0, np.zeros(n) if resident else None)
+        scores = np.zeros(n if resident else 0)
+        error = 32.0 * UNIT * value if value < np.inf else 0.0
+        return point, Judgement(value, error, 0.0, 0.0, scores, point.w, self.bias.centre)
 
     def judge(self, point: Point) -> Judgement:
         """Compute P(point.w, point.b) and D(point.beta) anew, with bounds on their rounding errors."""
-        n, d = self.source.n, self.source.d
-        shapes = [np.shape(part) for part in (point.w, point.beta) if part is not None]
-        if shapes not in ([(d,)], [(d,), (n,)]):
-            raise InputError(f"a point of shapes {shapes} does not belong to {n} rows of {d} columns")
-        w = canonical(point.w, np.float64)
-        beta = canonical(np.zeros(n) if point.beta is None or self.lam == 0.0 else point.beta, np.float64)
-        beta = canonical(self.bias.feasible(beta, self.source.weight), np.float64)
-        scores = np.empty(n)
-        length = norm(w) * (1.0 + COMPENSATED)
-
-        def visit(block: Block) -> tuple[_Sums, Floats, Floats, float]:
-            part = np.zeros(d)
-            sums = _judge(*block[:4], self.loss, w, point.b, length, beta[block.span], scores[block.span], part)
-            error = float(gamma(block.y.shape[0] + 2.0)) * sums.length
-            return sums, part, np.zeros(0), error
-
-        def merge(left: Any, right: Any) -> Any:
-            sums = _merge(left[0], right[0])
-            lost = left[2] if left[2].size else np.zeros(d)
-            add_vector(left[1], lost, right[1])
-            return sums, left[1], lost, left[3] + right[3]
-
-        sums, moment, lost, moment_error = self.source.reduce(visit, merge)
-        if lost.size:
-            moment += lost
-        primal, primal_error = self._primal(sums, length, point.b)
-        reach = 0.0
-        if self.bias.strength(self.lam) == 0.0 and self.lam > 0.0:  # the hard margin has no finite value at zero
-            finite = np.isfinite(self.value_at_zero)
-            reach = self.bias_reach if finite else self.reach(primal + primal_error)
-        dual, dual_error = self._dual(sums, moment, moment_error, reach)
-        strength = self.bias.strength(self.lam)
-        balance = (sums.balance + sums.balance_lost) / self.total_weight
-        b = self.bias.centre + balance / strength if strength > 0 else point.b
-        w = moment * self.scale if self.lam > 0.0 else np.zeros(d)
-        return Judgement(primal, primal_error, dual, dual_error, scores, w, b)
+        judging = Judging(self, point)
+        if self.source.resident:
+            return judging.judgement(self.source.reduce(judging.visit, judging.merge))
+        passing = InPassing(judging)
+        for block in self.source.blocks():
+            passing.add(block)
+        return passing.judgement()
 
     def model_of(self, beta: Floats, b: float) -> tuple[Floats, float]:
         """w(beta), and b(beta) or, where the bias is free and does not follow from beta, the b given."""
-        share = self.source.weight * beta
 
-        def visit(block: Block) -> Floats:
+        def visit(block: Block) -> tuple[Floats, float]:
             moment = np.zeros(self.source.d)
-            _add_rows(block.rows, share[block.span], moment)
-            return moment
+            share = block.weight * beta[block.span]
+            _add_rows(block.rows, share, moment)
+            return moment, float(share.sum())
 
-        moment = self.source.reduce(visit, np.add)
+        moment, balance = self.source.reduce(visit, lambda a, b: (a[0] + b[0], a[1] + b[1]))
         strength = self.bias.strength(self.lam)
         if strength > 0.0:
-            b = self.bias.centre + float(share.sum()) / (strength * self.total_weight)
+            b = self.bias.centre + balance / (strength * self.total_weight)
         return moment * self.scale, b
 
     def _primal(self, sums: _Sums, length: float, b: float) -> tuple[float, float]:
@@ -325,6 +313,103 @@ class Problem:
     def with_bias(self, bias: Bias) -> Problem:
         """The same problem with another bias."""
         return replace(self, bias=bias)
+
+
+class Judging:
+    """A judgement under way: ``visit`` every block once, ``merge`` what comes out in the order of the blocks."""
+
+    def __init__(self, problem: Problem, point: Point) -> None:
+        source = problem.source
+        n, d = source.n, source.d
+        shapes = [np.shape(part) for part in (point.w, point.beta) if part is not None]
+        if shapes not in ([(d,)], [(d,), (n,)]):
+            raise InputError(f"a point of shapes {shapes} does not belong to {n} rows of {d} columns")
+        self.problem, self.point = problem, point
+        self._w = canonical(point.w, np.float64)
+        self._length = norm(self._w) * (1.0 + COMPENSATED)
+        self._beta: Floats | None = None
+        if point.beta is not None and problem.lam > 0.0:
+            self._beta = canonical(problem.bias.feasible(canonical(point.beta, np.float64), source.weight), np.float64)
+        self._scores = np.empty(n if source.resident else 0)
+
+    def visit(self, block: Block) -> Part:
+        """What one block adds."""
+        moment = np.zeros(self.problem.source.d)
+        sums = self.sums(block, moment)
+        return sums, moment, np.zeros(0), float(gamma(block.y.shape[0] + 2.0)) * sums.length
+
+    def sums(self, block: Block, moment: Floats) -> _Sums:
+        """The same, with ``sum c beta x`` added to a vector that may hold other blocks already."""
+        rows = block.y.shape[0]
+        beta = canonical(np.zeros(rows) if self._beta is None else self._beta[block.span], np.float64)
+        scores = self._scores[block.span] if self._scores.size else np.empty(rows)
+        loss = self.problem.loss
+        return _Sums(*_judge(*block[:4], loss, self._w, self.point.b, self._length, beta, scores, moment))
+
+    def merge(self, left: Part, right: Part) -> Part:
+        """Two neighbours together."""
+        lost = left[2] if left[2].size else np.zeros(self.problem.source.d)
+        add_vector(left[1], lost, right[1])
+        return _merge(left[0], right[0]), left[1], lost, left[3] + right[3]
+
+    def judgement(self, whole: Part) -> Judgement:
+        """The end of it."""
+        problem, point = self.problem, self.point
+        sums, moment, lost, moment_error = whole
+        if lost.size:
+            moment += lost
+        primal, primal_error = problem._primal(sums, self._length, point.b)
+        strength = problem.bias.strength(problem.lam)
+        reach = 0.0
+        if strength == 0.0 and problem.lam > 0.0:  # the hard margin has no finite value at zero
+            finite = np.isfinite(problem.value_at_zero)
+            reach = problem.bias_reach if finite else problem.reach(primal + primal_error)
+        dual, dual_error = problem._dual(sums, moment, moment_error, reach)
+        balance = (sums.balance + sums.balance_lost) / problem.total_weight
+        b = problem.bias.centre + balance / strength if strength > 0 else point.b
+        w = moment * problem.scale if problem.lam > 0.0 else np.zeros(moment.size)
+        return Judgement(primal, primal_error, dual, dual_error, self._scores, w, b)
+
+
+class InPassing:
+    """A judgement by someone who reads all rows for another purpose, a block at a time, in their order.
+
+    Blocks are gathered into parts that are large against the d numbers that a part adds up.
+    """
+
+    def __init__(self, judging: Judging) -> None:
+        self.point = judging.point
+        self._judging = judging
+        self._d = judging.problem.source.d
+        self._enough = self._d + 1_000_000  # entries of a part
+        self._whole: Part | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._moment = np.zeros(self._d)
+        self._sums: _Sums | None = None
+        self._rows = self._entries = 0
+
+    def add(self, block: Block) -> None:
+        """The next rows."""
+        sums = self._judging.sums(block, self._moment)
+        self._sums = sums if self._sums is None else _merge(self._sums, sums)
+        self._rows += block.y.shape[0]
+        self._entries += entry_count(block.rows)
+        if self._entries >= self._enough:
+            self._close()
+
+    def judgement(self) -> Judgement:
+        """When every row has been seen."""
+        self._close()
+        assert self._whole is not None  # a source has rows
+        return self._judging.judgement(self._whole)
+
+    def _close(self) -> None:
+        if self._sums is not None:
+            part = (self._sums, self._moment, np.zeros(0), float(gamma(self._rows + 2.0)) * self._sums.length)
+            self._whole = part if self._whole is None else self._judging.merge(self._whole, part)
+            self._begin()
 
 
 def _merge(a: _Sums, b: _Sums) -> _Sums:

@@ -187,6 +187,15 @@ def as_rows(X: Any) -> Surveyed:
     return Surveyed(rows, width, canonical(squares, np.float64))
 
 
+def squared_lengths(rows: Rows, width: int, first: int = 0) -> Floats:
+    """Of rows that come from elsewhere; what is wrong with them is an error that counts them from ``first``."""
+    squares = np.empty(row_count(rows))
+    fault, row = _survey(rows, width, squares)
+    if fault > UNORDERED:
+        raise InputError(_complaint(rows, width, fault, row, squares, first))
+    return canonical(squares, np.float64)
+
+
 def row_count(rows: Rows) -> int:
     """The number of rows."""
     return int(rows.starts.shape[0] - 1 if isinstance(rows, CSR) else rows.matrix.shape[0])
@@ -244,9 +253,9 @@ def _sparse_rows(matrix: Any) -> CSR:
     return CSR(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
 
 
-def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats) -> str:
+def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats, before: int = 0) -> str:
     if fault == BROKEN:
-        return f"row {row} of X is no valid CSR row: a column beyond {width - 1} or offsets out of order"
+        return f"row {before + row} of X is no valid CSR row: a column beyond {width - 1} or offsets out of order"
     if fault == NOT_FINITE:
         columns: Any = np.arange(width)
         values: Any = rows.matrix[row] if isinstance(rows, Dense) else None
@@ -254,14 +263,15 @@ def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats) ->
             span = slice(rows.starts[row], rows.starts[row + 1])
             values, columns = rows.values[span], rows.columns[span]
         bad = int(np.argmin(np.isfinite(values)))
+        what = "NaN" if np.isnan(values[bad]) else "infinity"
         return (
-            f"X contains {'NaN' if np.isnan(values[bad]) else 'infinity'} at row {row}, column {columns[bad]}; "
+            f"X contains {what} at row {before + row}, column {columns[bad]}; "
             "fill or drop missing values and clip infinite ones first"
         )
     size = "large" if squares[row] > 1.0 else "small"
     return (
-        f"row {row} of X has values so {size} (beyond 1e100 or below 1e-100) that products with them may not fit "
-        "into float64; rescale the columns of X"
+        f"row {before + row} of X has values so {size} (beyond 1e100 or below 1e-100) that products with them may "
+        "not fit into float64; rescale the columns of X"
     )
 
 

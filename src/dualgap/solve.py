@@ -158,7 +158,7 @@ class _Best:
             self.w, self.b = point.w.copy(), float(point.b)
         if found.dual - found.dual_error > self.dual - self.dual_error:
             self.dual, self.dual_error = found.dual, found.dual_error
-            self.beta = np.zeros_like(found.scores) if point.beta is None else point.beta.copy()
+            self.beta = np.zeros_like(self.beta) if point.beta is None else point.beta.copy()
             self.origin = origin
 
     def certificate(self, problem: Problem) -> Certificate:
@@ -254,12 +254,29 @@ class Loop:
             yield self.record("certified")
         while True:
             self._work()
+            if self._rides():  # the solver's own passes over the data carry the certificates
+                yield self.record("certified" if self._take_judgement() else "estimate")
+                continue
             if self.record_every:
                 due = self.visits // self.record_every > self.judged.visits // self.record_every
             else:  # where a solver pauses by itself is a good moment to judge, if judging stays cheap
                 early = self.visits - self.judged.visits >= 0.75 * (self.due - self.judged.visits)
                 due = self.visits >= self.due or (self.state.paused and early)
             yield self.judge() if due else self.record("estimate")
+
+    def _rides(self) -> bool:
+        return not self.problem.source.resident
+
+    def _take_judgement(self) -> bool:
+        """See what the problem found at a point that the solver carried through a pass over the data."""
+        ready: Any = self.solver
+        found = ready.judged(self.problem, self.state)
+        if found is None:
+            return False
+        point, judgement = found
+        self._see(point, judgement, "solver")
+        self.judged = self.state.counts
+        return True
 
     def judge(self) -> Record:
         """Have the problem judge the solver's present point, and a better dual point if the solver makes one of it."""
@@ -289,6 +306,9 @@ class Loop:
                 values["validation"] = self.validated
             for measure in self.measures:
                 values.update(measure(Point(self.best.w, self.best.b, self.best.beta)))
+        figures = getattr(self.solver, "figures", None)
+        if figures is not None:
+            values.update(figures(self.problem, self.state))
         return Record(
             kind,
             int(counts.visits),
@@ -331,7 +351,9 @@ class Loop:
     def _work(self) -> None:
         """Let the solver work for one quantum."""
         visits = self.visits
-        left = self.record_every - visits % self.record_every if self.record_every else self.due - visits
+        left: float = self.record_every - visits % self.record_every if self.record_every else self.due - visits
+        if self._rides():
+            left = math.inf
         budget = int(max(1, min(left, self._chunk, self.allowance(visits))))
         last, self.last = self.last, None  # told once: a checkpoint need not hold it
         began = time.perf_counter()
@@ -345,12 +367,15 @@ class Loop:
     def _judge(self, point: Point, origin: DualOrigin) -> None:
         began = time.perf_counter()
         self.last = self.problem.judge(point)
+        self._see(point, self.last, origin)
+        self.certify_seconds += time.perf_counter() - began
+
+    def _see(self, point: Point, found: Judgement, origin: DualOrigin) -> None:
         merit = None
         if self.validate is not None:
             merit = self.validated = self.validate(point)
-        self.best.see(point, self.last, origin, merit)
+        self.best.see(point, found, origin, merit)
         self.certificate = self.best.certificate(self.problem)
-        self.certify_seconds += time.perf_counter() - began
 
 
 class CtrlC:
@@ -419,12 +444,14 @@ def solve(
                     continue
                 run = loop.run()  # taken first: judging now is no part of the run that goes on from here
                 hasty = reason.name == "interrupted" and trace and loop.certify_seconds > HASTE * len(trace)
-                if loop.visits > loop.judged.visits and not hasty:
+                if loop.visits > loop.judged.visits and not hasty and problem.source.resident:
                     record = loop.judge()  # what was learned since the last certificate counts too
                     show(record)
                     reason = rule(record) or reason
                 break
     finally:
+        if hasattr(solver, "close"):  # threads and files end with the run
+            solver.close(problem)
         for watcher in watchers:
             close = getattr(watcher, "close", None)
             if close is not None:

@@ -42,11 +42,15 @@ class Source(Protocol):
     @property
     def entries(self) -> int: ...
     @property
+    def resident(self) -> bool: ...  # all rows are in memory; only then `y` and `norms` may be asked for
+    @property
     def y(self) -> Floats: ...
     @property
     def weight(self) -> Floats: ...
     @property
     def norms(self) -> Floats: ...
+    @property
+    def target_weights(self) -> list[tuple[float, float]] | None: ...  # total weights of the targets, if known
     @property
     def total_weight(self) -> float: ...
     @property
@@ -65,6 +69,8 @@ class InMemory:
     norms: Floats
     d: int
     threads: int = 1
+    resident = True
+    target_weights = None
 
     @property
     def n(self) -> int:

@@ -49,6 +49,8 @@ class Header:
     d: int
     nnz: int
     classes: list[list[float]] | None  # labels with their counts; None where there are too many to be classes
+    class_weights: list[float] | None  # their total weights
+    present: int  # rows of positive weight
     weighted: bool
     total_weight: float
     norms: dict[str, float]  # Euclidean lengths of the rows: smallest, mean, largest; and how many are empty
@@ -219,10 +221,13 @@ def _header(path: Path, found: Any) -> Header:
         names = header.feature_names
         sound = (
             kind == FORMAT
-            and all(type(k) is int and k >= 0 for k in (header.n, header.d, header.nnz, *rows, *entries))
+            and all(
+                type(k) is int and k >= 0 for k in (header.n, header.d, header.nnz, header.present, *rows, *entries)
+            )
             and (header.n, header.nnz) == (sum(rows), sum(entries))
             and len(rows) == len(entries) == len(header.checksums)
             and header.n > 0
+            and _sound_classes(header)
             and 0 < header.d <= 2**32
             and header.value_type in ("float32", "float64")
             and type(header.weighted) is bool
@@ -236,6 +241,15 @@ def _header(path: Path, found: Any) -> Header:
     if not sound:
         raise InputError(f"{path}: the metadata of this store are damaged; convert the file anew")
     return header
+
+
+def _sound_classes(header: Header) -> bool:
+    if header.classes is None or header.class_weights is None:
+        return header.classes is None and header.class_weights is None
+    counted = sum(count for _, count in header.classes)
+    labels = [label for label, _ in header.classes]
+    finite = bool(np.isfinite([*labels, *header.class_weights]).all())
+    return counted == header.n and finite and len(labels) == len(header.class_weights)
 
 
 def _one_line(error: BaseException) -> str:

@@ -140,6 +140,8 @@ def write_blocks(
             told(f"read {seen.n:,} rows" + (f" ({100 * data.done:.0f}%)" if data.done else ""))
         if seen.n == 0:
             raise InputError(f"{path}: nothing to write: there are no rows")
+        if not seen.present:
+            raise InputError(f"{path}: all weights are 0; at least one row must have a positive weight")
         found = counting(seen.lowest)
         width = max(seen.highest + 1 - found.base, 1)
         if n_features is not None and width > n_features:
@@ -167,6 +169,8 @@ class _Seen:
     total_weight: float = 0.0
     feature_names: tuple[str, ...] | None = None
     counts: dict[float, int] | None = field(default_factory=dict)
+    weights: dict[float, float] = field(default_factory=dict)
+    present: int = 0
     smallest: float = math.inf
     largest: float = 0.0
     lengths: float = 0.0
@@ -184,10 +188,14 @@ class _Seen:
             self.exact32 = self.exact32 and bool((X.data.astype(np.float32) == X.data).all())
         self.weighted = data.weight is not None
         self.total_weight += float(y.size if data.weight is None else data.weight.sum())
+        self.present += int(y.size if data.weight is None else np.count_nonzero(data.weight))
         self.feature_names = data.feature_names
         if self.counts is not None:
-            for label, count in zip(*np.unique(y, return_counts=True), strict=True):
-                self.counts[float(label)] = self.counts.get(float(label), 0) + int(count)
+            labels, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+            weights = counts if data.weight is None else np.bincount(which, data.weight)
+            for label, count, weight in zip(labels.tolist(), counts.tolist(), weights.tolist(), strict=True):
+                self.counts[label] = self.counts.get(label, 0) + count
+                self.weights[label] = self.weights.get(label, 0.0) + weight
             if len(self.counts) > _MOST_CLASSES:
                 self.counts = None
         filled = np.diff(X.indptr) > 0
@@ -238,6 +246,8 @@ def _write(
             d=width,
             nnz=seen.nnz,
             classes=None if seen.counts is None else [[label, seen.counts[label]] for label in sorted(seen.counts)],
+            class_weights=None if seen.counts is None else [seen.weights[label] for label in sorted(seen.counts)],
+            present=seen.present,
             weighted=seen.weighted,
             total_weight=seen.total_weight,
             norms={

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..arrays import Offsets
 from ..errors import InputError
+from ..memory import available_memory
 from .data import Data, csr_over
 from .svmlight_lines import LineError, Range, parse_line
 from .svmlight_pieces import HIGHEST, Part, PieceError, parse_piece
@@ -240,7 +241,7 @@ def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features!r} must be at least 1")
     base = int(zero_based != "yes")  # with "auto", the last index of text that counts from 1
-    widest = min(max(10**9, _available_memory() // 2) // (8 * _VECTORS), HIGHEST)
+    widest = min(max(10**9, available_memory() // 2) // (8 * _VECTORS), HIGHEST)
 
     def hugeness(width: int) -> str:
         return (
@@ -258,13 +259,3 @@ def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
     if n_features is not None and n_features > widest:
         raise InputError(f"n_features={n_features} {hugeness(n_features)}")
     return Range(int(zero_based == "no"), (n_features or widest) - 1 + base, complaint)
-
-
-def _available_memory() -> int:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -15,6 +15,8 @@ from ..losses import LOSSES, Loss
 from ..solve import Solver
 from .asdca import ASDCA
 from .asgd import ASGD
+from .block import BlockMinimisation, SelectiveBlockMinimisation
+from .cached_loops import CachedLoops
 from .dcd import DCD
 from .decomposition import SMO, Decomposition
 from .free_bias import FreeBias, can_wrap
@@ -55,6 +57,9 @@ SOLVERS: dict[str, type[Any]] = {
         SGDQN,
         Norma,
         Perceptron,
+        BlockMinimisation,
+        SelectiveBlockMinimisation,
+        CachedLoops,
     )
 }
 
@@ -81,8 +86,10 @@ def options_of(solver: type[Any]) -> list[Option]:
     ]
 
 
-def choose(loss: Loss) -> str:
-    """What ``solver="auto"`` stands for."""
+def choose(loss: Loss, resident: bool = True) -> str:
+    """What ``solver="auto"`` stands for; ``resident``: all rows are in memory."""
+    if not resident:
+        return "cached-loops"
     return "decomposition" if loss.name == "hard-margin" else "dcd"
 
 
@@ -136,6 +143,21 @@ def check_regulariser(name: str, lam: float) -> None:
     if lam == 0.0 and not getattr(SOLVERS[name], "unregularised", False):
         able = ", ".join(other for other in SOLVERS if getattr(SOLVERS[other], "unregularised", False))
         raise InputError(f"lam={lam!r} must be positive for solver {name!r}; these need no regulariser: {able}")
+
+
+def check_from_disk(name: str, bias: str) -> None:
+    """Most solvers need all rows in memory."""
+    if not getattr(SOLVERS.get(name), "from_disk", False):
+        able = ", ".join(other for other in SOLVERS if getattr(SOLVERS[other], "from_disk", False))
+        raise InputError(
+            f"solver {name!r} needs all rows in memory, and these do not fit into the memory budget; these stream "
+            f"them from disk: {able}"
+        )
+    if bias == "exact":
+        raise InputError(
+            "bias='exact' needs all rows in memory: its constraint ties all duals together; use bias='augmented', "
+            "with a large rho if the bias is to be free"
+        )
 
 
 def check_seed(seed: int) -> None:

@@ -1,0 +1,155 @@
+"""``python -m fuzz``: two million changed files for the readers, on all cores, with atheris (libFuzzer).
+
+Text counts nine tenths of them, stores the rest. A file that does harm is kept in the folder, and
+``python -m fuzz --replay FILE`` reads it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from typing import Any
+
+KINDS = ("text", "store")
+_LONGEST = {"text": 3000, "store": 12_000}  # bytes of a file
+_PART = 200_000  # files a process
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("--inputs", type=int, default=2_000_000, help="how many files (2000000)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time")
+    parser.add_argument("--folder", type=Path, default=Path(".cache/fuzz"), help="where logs and findings go")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="read one file again and show what happens")
+    parser.add_argument("--worker", choices=KINDS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        return work(options)
+    if options.replay:
+        return replay(options.replay)
+    return oversee(options)
+
+
+def oversee(options: argparse.Namespace) -> int:
+    """Share the inputs out among processes, and add up what they report."""
+    options.folder.mkdir(parents=True, exist_ok=True)
+    shares = {"text": options.inputs - options.inputs // 10, "store": options.inputs // 10}
+    tasks = []
+    for kind in KINDS:
+        parts = max(1, -(-shares[kind] // _PART))
+        tasks += [(kind, part, shares[kind] // parts + (part < shares[kind] % parts)) for part in range(parts)]
+    start = time.monotonic()
+    with ThreadPoolExecutor(options.jobs) as pool:
+        reports = list(pool.map(lambda task: _run(options, *task), tasks))
+    seconds = time.monotonic() - start
+    for kind in KINDS:
+        mine = [report for report in reports if report["kind"] == kind]
+        given, refused = (sum(report[name] for report in mine) for name in ("given", "refused"))
+        rate = given / max(sum(report["seconds"] for report in mine), 1e-9)
+        print(f"{kind:5}  {given:>9,} inputs, {refused / max(given, 1):.0%} refused, {rate:,.0f} a second a process")
+    failures = [report for report in reports if report["failure"]]
+    given = sum(report["given"] for report in reports)
+    print(f"{given:,} inputs in {seconds:.0f} s, {given / seconds:,.0f} a second; {len(failures)} failures")
+    for report in failures:
+        print(f"{report['failure']}; the log: {report['log']}")
+    return 1 if failures else 0
+
+
+def _run(options: argparse.Namespace, kind: str, part: int, inputs: int) -> dict[str, Any]:
+    seed = options.seed * 1000 + part + 1
+    log = options.folder / f"{kind}-{seed}.log"
+    command = [sys.executable, "-m", "fuzz", "--worker", kind, "--inputs", str(inputs), "--seed", str(seed)]
+    start = time.monotonic()
+    with log.open("wb") as stream:
+        code = subprocess.run([*command, "--folder", options.folder], stdout=stream, stderr=stream).returncode
+    seconds = time.monotonic() - start
+    lines = log.read_text(errors="replace").splitlines()
+    counts = next((json.loads(line) for line in reversed(lines) if line.startswith('{"given"')), None)
+    failure = ""
+    if code != 0 or counts is None:
+        kept = next((line.split()[-1] for line in lines if "Test unit written to" in line), "no file was kept")
+        failure = f"{kind}, seed {seed}: exit code {code}; {kept}"
+    print(f"{kind}, seed {seed}: {inputs:,} inputs in {seconds:.0f} s{', FAILED' if failure else ''}", flush=True)
+    return {"kind": kind, "seconds": seconds, "failure": failure, "log": log, **(counts or {"given": 0, "refused": 0})}
+
+
+def work(options: argparse.Namespace) -> int:
+    """Fuzz one reader in this process, until all inputs are read or one does harm."""
+    import atheris
+
+    from dualgap.files import data, store, svmlight, svmlight_lines, text
+
+    from . import mutations, seeds, targets
+
+    for module in (data, store, svmlight, svmlight_lines, text):
+        _instrument(module, atheris.instrument_func)
+    kind = options.worker
+    target = targets.TextTarget() if kind == "text" else targets.StoreTarget()
+    change = mutations.mutate_text if kind == "text" else mutations.mutate_store
+    first = seeds.texts() if kind == "text" else seeds.stores()
+
+    def mutate(data: bytes, most: int, seed: int) -> bytes:
+        random = Random(seed)
+        if random.random() < 0.5:  # what the fuzzer keeps is damaged soon, and damaged files are refused early
+            data = random.choice(first)
+        changed = atheris.Mutate(data, most) if random.random() < 0.2 else change(data, random)
+        return changed[:most]
+
+    def one(data: bytes) -> None:
+        target(data)
+        if target.given == options.inputs:
+            print(json.dumps({"given": target.given, "refused": target.refused}), flush=True)
+
+    with tempfile.TemporaryDirectory() as corpus:
+        for k, seed in enumerate(first):
+            (Path(corpus) / f"{k:03}").write_bytes(seed)
+        flags = {
+            "runs": options.inputs,
+            "seed": options.seed,
+            "max_len": _LONGEST[kind],
+            "len_control": 0,
+            "timeout": 30,
+            "rss_limit_mb": 4096,
+            "artifact_prefix": f"{options.folder / kind}-",
+        }
+        atheris.Setup(
+            ["fuzz", *(f"-{name}={value}" for name, value in flags.items()), corpus], one, custom_mutator=mutate
+        )
+        atheris.Fuzz()
+    return 0
+
+
+def _instrument(module: Any, instrument: Callable[[Any], Any]) -> None:
+    """Let the fuzzer see which branches its inputs take. Not in compiled code, whose grammar the mutations know."""
+    owners = [module, *(cls for cls in vars(module).values() if isinstance(cls, type))]
+    for owner in owners:
+        for member in list(vars(owner).values()):
+            if inspect.isfunction(member) and member.__module__ == module.__name__:
+                instrument(member)
+
+
+def replay(file: Path) -> int:
+    """Read one file as the fuzzer does; whatever goes wrong is raised."""
+    from . import targets
+
+    data = file.read_bytes()
+    target = targets.StoreTarget() if file.name.startswith("store") else targets.TextTarget()
+    target(data)
+    print(f"{file}: {'refused' if target.refused else 'read'}, as it should be")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
