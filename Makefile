@@ -3,6 +3,7 @@
 #   make demo    train, certify, save, load and score, in under three minutes from nothing
 #   make test    the test suite
 #   make lint    ruff and mypy
+#   make fuzz    two million changed files for the readers (FUZZ_ARGS="--seed 2" for others)
 #   make bench   dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
 #   make clean   remove everything that make made
 
@@ -17,7 +18,7 @@ export DUALGAP_DATA ?= $(abspath ../shared/data)
 endif
 PYTEST_ARGS ?= -n 2 --dist worksteal
 
-.PHONY: demo test lint bench format clean
+.PHONY: demo test lint fuzz bench format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dualgap demo
@@ -33,6 +34,9 @@ lint: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+fuzz: $(VENV)/.installed-fuzz
+	$(BIN)/python -m fuzz $(FUZZ_ARGS)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
@@ -64,4 +68,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
 	@echo "installing the tools for benchmarks into $(VENV)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --group bench
+	@touch $@
+
+$(VENV)/.installed-fuzz: $(VENV)/.installed-dev
+	@echo "installing the fuzzer into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --group fuzz
 	@touch $@

@@ -34,6 +34,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=Path(".cache/fuzz"), help="where logs and findings go")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="read one file again and show what happens")
     parser.add_argument("--worker", choices=KINDS, help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         return work(options)
@@ -71,9 +72,12 @@ def _run(options: argparse.Namespace, kind: str, part: int, inputs: int) -> dict
     seed = options.seed * 1000 + part + 1
     log = options.folder / f"{kind}-{seed}.log"
     command = [sys.executable, "-m", "fuzz", "--worker", kind, "--inputs", str(inputs), "--seed", str(seed)]
+    memory = Path("/dev/shm")  # where files cost least
     start = time.monotonic()
-    with log.open("wb") as stream:
-        code = subprocess.run([*command, "--folder", options.folder], stdout=stream, stderr=stream).returncode
+    with log.open("wb") as stream, tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch:
+        code = subprocess.run(
+            [*command, "--folder", options.folder, "--scratch", scratch], stdout=stream, stderr=stream
+        ).returncode
     seconds = time.monotonic() - start
     lines = log.read_text(errors="replace").splitlines()
     counts = next((json.loads(line) for line in reversed(lines) if line.startswith('{"given"')), None)
@@ -96,7 +100,7 @@ def work(options: argparse.Namespace) -> int:
     for module in (data, store, svmlight, svmlight_lines, text):
         _instrument(module, atheris.instrument_func)
     kind = options.worker
-    target = targets.TextTarget() if kind == "text" else targets.StoreTarget()
+    target = (targets.TextTarget if kind == "text" else targets.StoreTarget)(options.scratch)
     change = mutations.mutate_text if kind == "text" else mutations.mutate_store
     first = seeds.texts() if kind == "text" else seeds.stores()
 
@@ -112,22 +116,22 @@ def work(options: argparse.Namespace) -> int:
         if target.given == options.inputs:
             print(json.dumps({"given": target.given, "refused": target.refused}), flush=True)
 
-    with tempfile.TemporaryDirectory() as corpus:
-        for k, seed in enumerate(first):
-            (Path(corpus) / f"{k:03}").write_bytes(seed)
-        flags = {
-            "runs": options.inputs,
-            "seed": options.seed,
-            "max_len": _LONGEST[kind],
-            "len_control": 0,
-            "timeout": 30,
-            "rss_limit_mb": 4096,
-            "artifact_prefix": f"{options.folder / kind}-",
-        }
-        atheris.Setup(
-            ["fuzz", *(f"-{name}={value}" for name, value in flags.items()), corpus], one, custom_mutator=mutate
-        )
-        atheris.Fuzz()
+    corpus = options.scratch / "corpus"
+    corpus.mkdir()
+    for k, seed in enumerate(first):
+        (corpus / f"{k:03}").write_bytes(seed)
+    flags = {
+        "runs": options.inputs,
+        "seed": options.seed,
+        "max_len": _LONGEST[kind],
+        "len_control": 0,
+        "timeout": 60,  # seconds, on a machine that may be busy
+        "rss_limit_mb": 4096,
+        "artifact_prefix": f"{options.folder / kind}-",
+    }
+    words = [f"-{name}={value}" for name, value in flags.items()]
+    atheris.Setup(["fuzz", *words, str(corpus)], one, custom_mutator=mutate)
+    atheris.Fuzz()
     return 0
 
 
@@ -144,9 +148,9 @@ def replay(file: Path) -> int:
     """Read one file as the fuzzer does; whatever goes wrong is raised."""
     from . import targets
 
-    data = file.read_bytes()
-    target = targets.StoreTarget() if file.name.startswith("store") else targets.TextTarget()
-    target(data)
+    with tempfile.TemporaryDirectory() as scratch:
+        target = (targets.StoreTarget if file.name.startswith("store") else targets.TextTarget)(Path(scratch))
+        target(file.read_bytes())
     print(f"{file}: {'refused' if target.refused else 'read'}, as it should be")
     return 0
 

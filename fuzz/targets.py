@@ -6,7 +6,6 @@ import io
 import os
 import re
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -30,7 +29,7 @@ _PLACE = re.compile(r".*?, line (\d+), column (\d+): (.*)")
 _BOM = b"\xef\xbb\xbf"
 _NO_FILE = os.open(os.devnull, os.O_RDONLY)
 _MEMORY = 8_000_000_000  # for the limit on columns, which is to be the same on every machine
-_SUFFIXES = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+SUFFIXES = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 class _Pipe(io.BufferedReader):
@@ -91,23 +90,22 @@ class _Way:
     @classmethod
     def of(cls, data: bytes) -> _Way:
         dice = zlib.crc32(data)
+        pieces = (64_000, 4_000_000) if _packed(data) else (8, 64)  # packed, a few bytes can hold megabytes
         return cls(
             from_file=dice % 8 == 0,
             streamed=dice >> 3 & 3 == 0,
             threads=dice >> 5 & 31 == 0,
             zero_based=("auto", "auto", "yes", "no")[dice >> 10 & 3],
             n_features=(None, None, None, 4)[dice >> 12 & 3],
-            piece=(8, 64, 4_000_000, 4_000_000)[dice >> 14 & 3],
+            piece=(*pieces, 4_000_000, 4_000_000)[dice >> 14 & 3],
         )
 
 
 class Target:
     """Counts what it is given, and what of that is refused."""
 
-    def __init__(self) -> None:
-        base = Path("/dev/shm")
-        self._folder = tempfile.TemporaryDirectory(dir=base if base.is_dir() else None)
-        self.folder = Path(self._folder.name)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.given = self.refused = 0
 
     def __call__(self, data: bytes) -> None:
@@ -122,10 +120,6 @@ class Target:
 
     def check(self, data: bytes) -> None:
         raise NotImplementedError
-
-    def close(self) -> None:
-        """Remove the files that were written on the way."""
-        self._folder.cleanup()
 
 
 class TextTarget(Target):
@@ -147,7 +141,7 @@ class TextTarget(Target):
     def _read(self, data: bytes, way: _Way) -> list[Data]:
         path = text.STDIN
         if way.from_file:
-            suffix = next((suffix for magic, suffix in _SUFFIXES.items() if data.startswith(magic)), "")
+            suffix = next((suffix for magic, suffix in SUFFIXES.items() if data.startswith(magic)), "")
             path = self.folder / f"input.svm{suffix}"
             path.write_bytes(data)
         settings: Any = {"n_features": way.n_features, "zero_based": way.zero_based, "threads": 1 + 2 * way.threads}

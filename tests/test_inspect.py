@@ -239,9 +239,9 @@ print(json.dumps(most - before))
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to measure memory")
 def test_the_memory_of_training_is_foreseen(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    X = sp.random_array((60_000, 20_000), density=0.002, format="csr", rng=rng)
+    X = sp.random_array((100_000, 5000), density=0.01, format="csr", rng=rng)
     X.data = X.data.round(4)
-    y = np.where(X @ rng.standard_normal(20_000) > 0, 1.0, -1.0)
+    y = np.where(X @ rng.standard_normal(5000) > 0, 1.0, -1.0)
     write_svmlight(tmp_path / "rows.svm", X, y)
     foreseen = summarise(tmp_path / "rows.svm").training_bytes
     command = [sys.executable, "-c", TRAINING, str(tmp_path / "rows.svm")]

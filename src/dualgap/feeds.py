@@ -57,6 +57,7 @@ class Feed(Protocol):
     @property
     def chunk_bytes(self) -> int: ...  # of the largest one
     def load(self, k: int, first: bool) -> Chunk: ...  # first: it has not been loaded before, so look closely
+    def labelled(self, k: int) -> tuple[Floats, Floats | None]: ...  # labels and weights alone
 
 
 class OnDisk:
@@ -236,6 +237,11 @@ class FromMemory:
         source = self._source
         span = slice(k * self._step, min((k + 1) * self._step, self.n))
         return Chunk(_sparse(source.rows, span), source.y[span], source.weight[span], span)
+
+    def labelled(self, k: int) -> tuple[Floats, Floats | None]:
+        """Labels and weights of a chunk."""
+        chunk = self.load(k, False)
+        return chunk.y, chunk.weight
 
 
 def _sparse(rows: Rows, span: slice) -> CSR:

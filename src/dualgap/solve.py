@@ -267,6 +267,12 @@ class Loop:
     def _rides(self) -> bool:
         return not self.problem.source.resident
 
+    def failure(self) -> Reason | None:
+        """What went wrong with the data under way; what has been learned until then is not lost."""
+        ask = getattr(self.solver, "failure", None)
+        message = None if ask is None else ask(self.problem)
+        return None if message is None else Reason("broken", f"{message} (this is the best model so far)")
+
     def _take_judgement(self) -> bool:
         """See what the problem found at a point that the solver carried through a pass over the data."""
         ready: Any = self.solver
@@ -437,7 +443,7 @@ def solve(
             loop.allowance = rule.allowance
             for record in loop:
                 show(record)
-                reason = rule(record) or solver.finished(loop.state)
+                reason = rule(record) or solver.finished(loop.state) or loop.failure()
                 if ctrl_c.pressed:
                     reason = reason or Reason("interrupted", "interrupted; this is the best model so far")
                 if reason is None:

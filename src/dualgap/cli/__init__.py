@@ -12,6 +12,7 @@ import click
 
 from .. import __version__
 from ..errors import InputError, nearest
+from .console import complain
 
 COMMANDS = ("train", "predict", "evaluate", "certify", "inspect", "convert", "solvers", "losses", "demo", "warmup")
 INTERRUPTED = 130
@@ -60,18 +61,13 @@ def _run(arguments: list[str] | None) -> int:
     try:
         return group.main(arguments, prog_name="dualgap", standalone_mode=False) or 0
     except InputError as error:
-        return _complain(str(error))
+        return complain(str(error))
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
         hint = f" (see {context.command_path} --help)" if context else ""
-        return _complain(error.format_message().rstrip(".") + hint)
+        return complain(error.format_message().rstrip(".") + hint)
     except (click.Abort, KeyboardInterrupt) as abort:
         if isinstance(abort.__cause__, EOFError):  # click takes it for an interrupt
             raise abort.__cause__ from None
         click.echo("dualgap: interrupted", err=True)
         return INTERRUPTED
-
-
-def _complain(message: str) -> int:
-    click.echo(f"dualgap: error: {' '.join(message.split())}", err=True)
-    return 2

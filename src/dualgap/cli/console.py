@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from typing import Any
 
@@ -20,6 +21,12 @@ def emit(values: dict[str, Any]) -> None:
 def note(text: str) -> None:
     """A remark that is no result."""
     click.echo(f"dualgap: note: {text}", err=True)
+
+
+def complain(message: str) -> int:
+    """An error, in one line; the exit code that belongs to it."""
+    click.echo(f"dualgap: error: {' '.join(message.split())}", err=True)
+    return 2
 
 
 def headline(text: str, good: bool = True) -> None:
@@ -60,6 +67,24 @@ def size_of(bytes_: int) -> str:
         if bytes_ >= factor:
             return f"{bytes_ / factor:.1f} {unit}"
     return f"{bytes_} bytes"
+
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions
+    """A number of bytes: 500MB, 2GB, 1.5GiB, or plain digits."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """From the text."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", value.strip().lower())
+        if found is None:
+            self.fail(f"{value!r} is no size; write it as 500MB, 2GB or a number of bytes", param, ctx)
+        return int(float(found[1]) * _UNITS[found[2] or ""])
 
 
 class Spinner:

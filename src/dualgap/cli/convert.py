@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .console import Spinner, counted, emit, json_option, size_of
-
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-
-
-class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions
-    """A number of bytes: 500MB, 2GB, 1.5GiB, or plain digits."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """From the text."""
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", value.strip().lower())
-        if found is None:
-            self.fail(f"{value!r} is no size; write it as 500MB, 2GB or a number of bytes", param, ctx)
-        return int(float(found[1]) * _UNITS[found[2] or ""])
+from .console import Size, Spinner, counted, emit, json_option, size_of
 
 
 @click.command(short_help="Convert data: svmlight text to a store, and back.")

@@ -78,7 +78,7 @@ def training_targets(data: Data, positive: str | None) -> tuple[Floats, tuple[An
             )
         chosen = found[1]
     else:
-        chosen = _label(positive)
+        chosen = label_of(positive)
         if chosen not in found:
             raise InputError(f"{data.path}: no row has the label {positive} of --positive; there are: {names}")
     others = found[found != chosen]
@@ -123,7 +123,8 @@ def shown(label: Any) -> str:
     return label if isinstance(label, str) else str(plain(label))
 
 
-def _label(text: str) -> float:
+def label_of(text: str) -> float:
+    """What ``--positive`` names."""
     try:
         return float(text)
     except ValueError:

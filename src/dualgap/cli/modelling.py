@@ -30,7 +30,6 @@ def model_of(
     import numpy as np
     import scipy.sparse as sp
 
-    from ..files.fingerprint import fingerprint
     from ..files.model import Model, Proof
     from ..losses import parameters_of
     from ..solvers.free_bias import FreeBias
@@ -70,11 +69,26 @@ def model_of(
         options=options,
         seed=seed,
         threads=threads,
-        fingerprint=fingerprint(X, problem.source.y, problem.source.weight, digests=digests),
+        fingerprint=_fingerprint(problem.source, X, digests),
         dual=dual,
         zero_based=zero_based,
         feature_names=feature_names,
     )
+
+
+def _fingerprint(source: Any, X: Any, digests: tuple[str, ...] | None) -> str:
+    import numpy as np
+
+    from ..files.fingerprint import combined, fingerprint
+
+    if source.resident:
+        return fingerprint(X, source.y, source.weight, digests=digests)
+    assert digests is not None  # only stores are trained from disk here
+    feed = source.feed
+    targets = (source.targets(feed.labelled(k)[0]) for k in range(feed.chunks))
+    labelled = (feed.labelled(k) for k in range(feed.chunks))
+    weights = (np.ones(y.size) if weight is None else weight for y, weight in labelled)
+    return combined(digests, targets, weights)
 
 
 def bias_words(model: Model) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..errors import InputError, nearest
-from .console import Spinner, emit, json_option
+from .console import Size, Spinner, complain, emit, json_option
 from .data import data_argument
 from .training import Settings, forecast, run
 
@@ -53,15 +53,22 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 @click.option("--patience", type=click.IntRange(min=1), metavar="N", default=5, show_default=True,
               help="Certificates without a fall before --validation stops, one an epoch.")  # fmt: skip
 @click.option("--plan", is_flag=True, help="Do not train: say what would be done and what the theory promises.")
+@click.option("--memory-budget", type=Size(), metavar="SIZE",
+              help="Memory for the rows of a store; what does not fit is streamed from disk.  [default: 60% of what is "
+                   "free]")  # fmt: skip
 @click.option("--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less.")
 @json_option
 @click.option("--quiet", is_flag=True, help="No progress, no report.")
 def command(**given: Any) -> int:
-    """Train a model on DATA (svmlight text: plain, .gz, .bz2, .xz), certify it, and save it.
+    """Train a model on DATA, certify it, and save it.
+
+    DATA is svmlight text (plain, .gz, .bz2, .xz, .zst) or a store that `dualgap convert` made of it. The rows of a
+    store that do not fit into memory are streamed from disk.
 
     Ctrl-C ends a run early and keeps the best model so far.
 
-    Exit codes: 0 converged, 2 bad input, 3 not to the gap asked for (model saved), 130 interrupted (model saved).
+    Exit codes: 0 converged, 2 bad input (if it shows during training, the model so far is saved), 3 not to the gap
+    asked for (model saved), 130 interrupted (model saved).
     """
     settings = Settings(**given)
     file = settings.model_file
@@ -86,6 +93,8 @@ def command(**given: Any) -> int:
         trained.report()
     if trained.outcome.reason.name == "interrupted":
         return INTERRUPTED
+    if trained.outcome.reason.name == "broken":
+        return complain(f"{trained.outcome.reason.message}, saved as {file}")
     return 0 if trained.outcome.converged else NOT_CONVERGED
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..errors import InputError
 from .console import Spinner, counted, headline, size_of, table
-from .data import shown, signs, training_targets
+from .data import label_of, plain, shown, signs, training_targets
 from .modelling import bias_words, loss_spec, model_of
 
 if TYPE_CHECKING:
     from ..arrays import Floats
-    from ..files.data import Data
     from ..files.model import Model
     from ..solve import Outcome, Record
     from ..stopping import Reason
@@ -47,8 +47,25 @@ class Settings(NamedTuple):
     patience: int
     plan: bool
     no_duals: bool
+    memory_budget: int | None
     as_json: bool
     quiet: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What ``fit`` is given: rows in memory with their targets and weights, or rows on disk, which have them."""
+
+    X: Any
+    targets: Floats | None
+    weight: Floats | None
+    classes: tuple[Any, Any] | None
+    shape: tuple[int, int]
+    nnz: int
+    zero_based: bool | None
+    feature_names: tuple[str, ...] | None
+    digests: tuple[str, ...] | None
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +74,7 @@ class Trained:
 
     settings: Settings
     file: Path
-    data: Data
+    data: Rows
     outcome: Outcome
     last: Record
     model: Model
@@ -81,7 +98,7 @@ class Trained:
             "bias": model.bias,
             "n_samples": model.n_samples,
             "n_features": model.n_features,
-            "nnz": int(self.data.X.nnz),
+            "nnz": self.data.nnz,
             "epochs": self.last.epochs,
             "steps": self.last.visits,
             "seconds": self.last.seconds,
@@ -99,9 +116,9 @@ class Trained:
     def report(self) -> None:
         """The same for people."""
         settings, model, certificate = self.settings, self.model, self.model.certificate
-        X = self.data.X
-        rows, columns, entries = counted(X.shape[0], "row"), counted(X.shape[1], "feature"), counted(X.nnz, "nonzero")
-        click.echo(f"{self.data.path}: {rows}, {columns}, {entries}")
+        n, d = self.data.shape
+        rows, columns, entries = counted(n, "row"), counted(d, "feature"), counted(self.data.nnz, "nonzero")
+        click.echo(f"{settings.data_file}: {rows}, {columns}, {entries}")
         for remark in self.data.notes:
             click.echo(f"  {remark}")
         if model.classes is not None:
@@ -149,15 +166,15 @@ def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinne
     """Read, train and save."""
     from ..files.model import save_model
 
-    data, targets, classes = _read(settings, spinner)
-    held_out = _held_out(settings, data, classes, spinner)
-    outcome, last = _fit(settings, options, data, targets, held_out, spinner)
+    data = _read(settings, options, spinner)
+    held_out = _held_out(settings, data, spinner)
+    outcome, last = _fit(settings, options, data, held_out, spinner)
     given = settings.C if settings.lam is not None else settings.C or 1.0
     model = model_of(
         outcome,
         last,
         data.X,
-        classes=classes,
+        classes=data.classes,
         C=given,
         threads=settings.threads,
         zero_based=data.zero_based,
@@ -173,8 +190,8 @@ def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> l
     """What ``run`` would do."""
     from ..api import plan
 
-    data, targets, _ = _read(settings, spinner)
-    return plan(data.X, targets, sample_weight=data.weight, **_arguments(settings), **options)
+    data = _read(settings, options, spinner)
+    return plan(data.X, data.targets, sample_weight=data.weight, **_arguments(settings), **options)
 
 
 def _arguments(settings: Settings) -> dict[str, Any]:
@@ -183,20 +200,60 @@ def _arguments(settings: Settings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in names} | {"rho": 1.0 if settings.rho is None else settings.rho}
 
 
-def _read(settings: Settings, spinner: Spinner) -> tuple[Data, Floats, tuple[Any, Any] | None]:
-    from ..files.reading import read_data
+def _read(settings: Settings, options: dict[str, Any], spinner: Spinner) -> Rows:
+    """The rows in memory, or a store opened where they do not fit or are not to be there."""
+    from ..files.reading import kind_of, read_data
     from ..losses import make_loss
 
     spinner.say(f"reading {settings.data_file}")
+    classification = make_loss(settings.loss).task == "classification"
+    if kind_of(settings.data_file) == "store":
+        rows = _on_disk(settings, classification, "cache" in options)
+        if rows is not None:
+            return rows
+    elif settings.memory_budget is not None or "cache" in options:
+        raise InputError(
+            f"{settings.data_file}: text is read whole; `dualgap convert` makes a store of it, which --memory-budget "
+            "can train from disk"
+        )
     data = read_data(settings.data_file, n_features=settings.n_features, zero_based=settings.zero_based)
-    if make_loss(settings.loss).task != "classification":
-        return data, data.y, None
-    return data, *training_targets(data, settings.positive)
+    targets, classes = training_targets(data, settings.positive) if classification else (data.y, None)
+    shape = (int(data.X.shape[0]), int(data.X.shape[1]))
+    return Rows(
+        data.X, targets, data.weight, classes, shape, int(data.X.nnz),
+        data.zero_based, data.feature_names, data.digests, data.notes,
+    )  # fmt: skip
 
 
-def _held_out(
-    settings: Settings, data: Data, classes: tuple[Any, Any] | None, spinner: Spinner
-) -> tuple[Any, Floats] | None:
+def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | None:
+    """The rows of a store that stay on disk; None if they are to be read into memory."""
+    from ..feeds import OnDisk
+    from ..files.store import Store
+    from ..files.streaming import StoreFeed
+    from ..opening import streaming_budget, streaming_note, targets_of, training_bytes, two_classes
+
+    store = Store(settings.data_file)
+    feed, header = StoreFeed(store), store.header
+    size = training_bytes(feed.n, feed.d, feed.entries, feed.value_bytes)
+    budget = streaming_budget(size, settings.memory_budget)
+    if budget is None and not stream:
+        return None
+    if settings.n_features is not None or settings.zero_based != "auto":
+        raise InputError(f"{settings.data_file}: a store knows its columns; leave --n-features and --zero-based out")
+    classes = None
+    if classification:
+        negative, positive = two_classes(feed, None if settings.positive is None else label_of(settings.positive))
+        classes = (None if negative is None else plain(negative), plain(positive))
+    source = OnDisk(feed, targets_of(classes), memory_budget=budget or size)
+    notes = () if budget is None else (streaming_note(feed.name, size, budget),)
+    names = None if header.feature_names is None else tuple(header.feature_names)
+    return Rows(
+        source, None, None, classes, (feed.n, feed.d), feed.entries,
+        header.zero_based, names, tuple(header.digests), notes,
+    )  # fmt: skip
+
+
+def _held_out(settings: Settings, data: Rows, spinner: Spinner) -> tuple[Any, Floats] | None:
     """The rows of ``--validation``, in the columns and classes of the training rows."""
     from ..files.reading import kind_of, read_data
 
@@ -206,8 +263,8 @@ def _held_out(
     zero_based: Any = "auto"
     if data.zero_based is not None and kind_of(settings.validation) != "store":
         zero_based = "yes" if data.zero_based else "no"
-    rows = read_data(settings.validation, n_features=data.X.shape[1], zero_based=zero_based)
-    return rows.X, (rows.y if classes is None else signs(rows, *classes, "the training rows'"))
+    rows = read_data(settings.validation, n_features=data.shape[1], zero_based=zero_based)
+    return rows.X, (rows.y if data.classes is None else signs(rows, *data.classes, "the training rows'"))
 
 
 class Last:
@@ -241,8 +298,7 @@ class _Trace:
 def _fit(
     settings: Settings,
     options: dict[str, Any],
-    data: Data,
-    targets: Floats,
+    data: Rows,
     held_out: tuple[Any, Floats] | None,
     spinner: Spinner,
 ) -> tuple[Outcome, Record]:
@@ -258,7 +314,7 @@ def _fit(
         watchers.append(_Trace(settings.trace))
     outcome = fit(
         data.X,
-        targets,
+        data.targets,
         sample_weight=data.weight,
         watchers=watchers,
         record_every=settings.record_every,

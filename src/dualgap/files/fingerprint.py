@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,18 @@ def fingerprint(X: Any, y: Any, weight: Any = None, *, digests: Sequence[str] | 
         rows = RowDigests()
         rows.add(X)
         digests = rows.digests()
-    weight = np.ones(len(y)) if weight is None else weight
-    targets = hashlib.blake2b(_floats(y).tobytes() + _floats(weight).tobytes(), digest_size=32)
+    return combined(digests, [y], [np.ones(len(y)) if weight is None else weight])
+
+
+def combined(digests: Sequence[str], targets: Iterable[Any], weights: Iterable[Any]) -> str:
+    """The same, from targets and weights that come in parts."""
+    numbers = hashlib.blake2b(digest_size=32)
+    for part in chain(targets, weights):
+        numbers.update(_floats(part).tobytes())
     total = hashlib.blake2b(digest_size=32)
     for digest in digests:
         total.update(bytes.fromhex(digest))
-    total.update(targets.digest())
+    total.update(numbers.digest())
     return total.hexdigest()
 
 

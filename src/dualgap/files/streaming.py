@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import canonical
+from ..arrays import Floats, canonical
 from ..errors import InputError
 from ..feeds import Chunk
 from ..rows import CSR
@@ -80,6 +80,18 @@ class StoreFeed:
                 )
         rows = CSR(canonical(values, values.dtype), canonical(columns, np.uint32), canonical(starts, np.int64))
         return Chunk(rows, canonical(y, np.float64), weight, span)
+
+    def labelled(self, k: int) -> tuple[Floats, Floats | None]:
+        """Labels and weights of a batch; the rows are not read."""
+        if self._places is None:
+            data = self.store.batch(k)
+            return data.y, data.weight
+        found = []
+        for at, size, dtype in self._places[k][2][3:]:
+            buffer = np.empty(size, dtype=np.uint8)
+            self._fill(buffer, at, k)
+            found.append(buffer.view(dtype))
+        return found[0], found[1] if len(found) > 1 else None
 
     def _fill(self, buffer: Any, at: int, k: int) -> None:
         view = memoryview(buffer)
@@ -193,6 +205,11 @@ class ChunkFeed:
         )
         share = None if weight is None else canonical(weight, np.float64)
         return Chunk(rows, canonical(np.asarray(y, dtype=np.float64), np.float64), share, span)
+
+    def labelled(self, k: int) -> tuple[Floats, Floats | None]:
+        """Labels and weights of a chunk."""
+        chunk = self.load(k, False)
+        return chunk.y, chunk.weight
 
 
 def _value_bytes(X: Any) -> int:

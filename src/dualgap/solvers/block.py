@@ -58,7 +58,10 @@ class BlockMinimisation:
         stop = state.progress.visits + budget
         while state.progress.visits < stop and not engine.judged:
             if state.progress.owed <= 0:
-                state = self._load(engine, state)
+                try:
+                    state = self._load(engine, state)
+                except InputError:
+                    break  # `failure` has the words
             before = state.progress
             state = out_of_core.train(problem, engine, state, min(stop - before.visits, before.owed), False)
             owed = before.owed - (state.progress.visits - before.visits)
@@ -128,6 +131,10 @@ class BlockMinimisation:
     def refresh(self, problem: Problem, state: State) -> State:
         """w(beta) computed anew, so that rounding errors do not pile up."""
         return out_of_core.refresh(problem, state)
+
+    def failure(self, problem: Problem) -> str | None:
+        """What the Reader stumbled over."""
+        return out_of_core.failure(problem)
 
     def close(self, problem: Problem) -> None:
         """End the Reader."""

@@ -81,7 +81,10 @@ class CachedLoops:
         while state.progress.visits < stop and not engine.judged:
             progress = state.progress
             if progress.owed <= 0:
-                state = self._take_in(engine, state)
+                try:
+                    state = self._take_in(engine, state)
+                except InputError:
+                    break  # `failure` has the words
                 progress = state.progress
             left = stop - progress.visits
             slice_ = min(left, progress.owed) if progress.owed > 0 else min(left, progress.size)
@@ -141,6 +144,10 @@ class CachedLoops:
     def refresh(self, problem: Problem, state: Any) -> Any:
         """w(beta) computed anew, so that rounding errors do not pile up."""
         return self._whole.refresh(problem, state) if isinstance(state, Whole) else out_of_core.refresh(problem, state)
+
+    def failure(self, problem: Problem) -> str | None:
+        """What the Reader stumbled over."""
+        return out_of_core.failure(problem)
 
     def close(self, problem: Problem) -> None:
         """End the Reader."""

@@ -107,6 +107,7 @@ class Engine:
         self.judged: deque[tuple[Point, Judgement]] = deque()
         self.corrections: deque[tuple[Floats, float]] = deque()
         self._passing: InPassing | None = None
+        self.failure: str | None = None
         self.b = state.progress.b
         self.piece: Piece | None = None
         mean = source.entries / source.n
@@ -128,7 +129,11 @@ class Engine:
     def next_piece(self, *, wait: bool) -> Piece | None:
         """The chunk whose rows are being taken in, or the next one if it has come (or is worth waiting for)."""
         if self.piece is None:
-            self.piece = self.reader.take(wait)
+            try:
+                self.piece = self.reader.take(wait)
+            except InputError as error:
+                self.failure = str(error)
+                raise
         return self.piece
 
     def advanced(self, state: State, piece: Piece, rows: int, size: int, owed: int) -> State:
@@ -221,6 +226,12 @@ def feed_of(problem: Problem) -> Feed:
     """Where the chunks come from."""
     source: Any = problem.source
     return source.feed if isinstance(source, OnDisk) else FromMemory(source)
+
+
+def failure(problem: Problem) -> str | None:
+    """What the Reader stumbled over."""
+    engine = _engines.get(problem.source)
+    return None if engine is None else engine.failure
 
 
 def figures(problem: Problem, state: Any) -> dict[str, float]:
