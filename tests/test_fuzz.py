@@ -63,10 +63,9 @@ def test_wrong_reading_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(svmlight, "parse_piece", wrong)
     target = targets.TextTarget(tmp_path)
+    inputs = [text % k for k in range(40) for text in (b"1 1:0.5\n# %d\n-1 2:1\n", b"1 1:0.5\n-1 2:x %d\n")]
     with pytest.raises((AssertionError, IndexError)):
-        for k in range(40):
-            target(b"1 1:0.5\n# %d\n-1 2:1\n" % k)
-            target(b"1 1:0.5\n-1 2:x %d\n" % k)
+        list(map(target, inputs))
 
 
 def test_arrays_that_reach_outside_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,15 @@ def test_a_compressed_file_that_is_cut_short_anywhere(write: Any, name: str, pac
         assert caught.match(f"(?i){name}: .*({known})")
 
 
-def test_a_comment_after_the_end_of_a_packed_member_is_damage(write: Any) -> None:
+@pytest.mark.parametrize(("name", "pack"), [PACKED[0], PACKED[3]])
+def test_a_few_bytes_that_hold_megabytes_come_in_pieces(write: Any, name: str, pack: Any) -> None:
+    rows = GOOD * 1_000_000
+    sizes = [piece.text.size for piece in text.pieces(write(pack(rows), name), 1_000_000)]
+    assert sum(sizes) == len(rows)
+    assert max(sizes) < len(rows) / 2
+
+
+def test_text_after_the_end_of_a_packed_member_is_damage(write: Any) -> None:
     with pytest.raises(InputError, match="damaged"):
         read_svmlight(write(zstandard.compress(GOOD) + b"1 1:1", "a.zst"))
 

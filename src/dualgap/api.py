@@ -12,13 +12,14 @@ import numpy as np
 
 from .bias import Bias, make_bias
 from .errors import InputError
+from .expanding import Expansion, expanded, make_expansion
 from .feeds import OnDisk
 from .losses import Loss, hard_margin, make_loss
-from .opening import is_named, open_rows
+from .opening import Given, source_of
 from .problem import Form, Point, Problem
 from .solve import Counts, Measures, Outcome, Record, Run, Solver, judging_cost, solve, training_cost
 from .solvers import check_from_disk, check_regulariser, check_seed, choose, make_solver
-from .sources import InMemory, in_memory
+from .sources import InMemory
 from .stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
 from .validation import Validation, given, split_off
 
@@ -51,6 +52,8 @@ def fit(
     patience: int = 5,
     penalty: str = "l2",
     memory_budget: int | None = None,
+    expand: Any = None,
+    hash_bits: int | None = None,
     **options: Any,
 ) -> Outcome:
     """Train a linear model and prove how good it is.
@@ -96,6 +99,11 @@ def fit(
     memory_budget : int, optional
         Bytes for rows of a store or a feed; what does not fit is streamed (``cached-loops`` by default). Without it
         they are streamed if they need more than 60% of the free memory, with a warning.
+    expand : str or transformer, optional
+        Features made as rows are read, and again when predicting: ``"poly2"``, ``"kmer:8"``, or any transformer of
+        scikit-learn that needs no fitting. ``outcome.expansion`` has it.
+    hash_bits : int
+        ``poly2`` and ``kmer`` have ``2**hash_bits`` columns (20 by default).
     warm : Outcome, Run or Point
         An outcome of the same solver and problem goes on where it ended, bit for bit; a point only starts there.
     **options
@@ -114,10 +122,9 @@ def fit(
     if record_every is not None and record_every < 1:
         raise InputError(f"record_every={record_every!r} must be at least 1")
     limits = Limits(max_epochs, max_steps, time_limit)
-    task = _prepare(
-        X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options, validation,
-        memory_budget,
-    )  # fmt: skip
+    expansion = make_expansion(expand, hash_bits)
+    given = Given(X, y, sample_weight, memory_budget, "cache" in options, expansion, threads)
+    task = _prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
     rule = task.rule if callback is None else task.rule | Callback(callback)
     if task.validate is not None:
         if patience < 1:
@@ -140,7 +147,7 @@ def fit(
         form=task.form,
         validate=task.validate,
     )
-    return replace(outcome, classes=task.classes)
+    return replace(outcome, classes=task.classes, expansion=expansion)
 
 
 def plan(
@@ -162,6 +169,8 @@ def plan(
     seed: int = 0,
     validation: Any = None,
     memory_budget: int | None = None,
+    expand: Any = None,
+    hash_bits: int | None = None,
     **options: Any,
 ) -> list[str]:
     """What ``fit`` with the same arguments would do, and what the theory of its solver promises beforehand, in words.
@@ -169,10 +178,8 @@ def plan(
     Bad data and bad options raise the same errors as in ``fit``.
     """
     limits = Limits(max_epochs, max_steps, time_limit)
-    task = _prepare(
-        X, y, loss, C, lam, solver, gap, bias, rho, sample_weight, limits, threads, seed, options, validation,
-        memory_budget,
-    )  # fmt: skip
+    given = Given(X, y, sample_weight, memory_budget, "cache" in options, make_expansion(expand, hash_bits), threads)
+    task = _prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
     problem, trainer = task.problem, task.solver
     source = problem.source
     visits = Counts(problem.present, 0, int(1.5 * source.entries))
@@ -225,8 +232,7 @@ class _Task(NamedTuple):
 
 
 def _prepare(
-    X: Any,
-    y: Any,
+    rows: Given,
     loss: str | Loss,
     C: float | None,
     lam: float | None,
@@ -234,22 +240,18 @@ def _prepare(
     gap: float,
     bias: str | Bias,
     rho: float,
-    sample_weight: Any,
     limits: Limits,
-    threads: int,
     seed: int,
     options: dict[str, Any],
     validation: Any = None,
-    memory_budget: int | None = None,
 ) -> _Task:
     """Check everything; nothing is computed yet that takes long."""
     _positive("gap", gap, zero=True)
     chosen = make_loss(loss)
     check_seed(seed)
-    if threads < 1:
-        raise InputError(f"threads={threads!r} must be at least 1")
-    by_rows = "cache" in options  # it says how many rows to keep in memory: the others stay on disk
-    source, classes = _source(X, y, sample_weight, chosen, memory_budget, by_rows, threads)
+    source, classes, note = source_of(rows, chosen)
+    if note is not None:
+        warnings.warn(note, stacklevel=3)
     held_out: InMemory | None = None
     if isinstance(validation, float | np.floating):
         validation = float(validation)
@@ -257,7 +259,7 @@ def _prepare(
             raise InputError(f"validation={validation}: rows on disk cannot be split off; give a pair of arrays")
         source, held_out = split_off(source, validation, seed)
     elif validation is not None:
-        held_out = given(validation, classes, source.d)
+        held_out = given(_grown(validation, rows.expansion), classes, source.d)
     if math.inf == C and lam is None:
         if chosen.name != "hinge":
             raise InputError(f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}")
@@ -278,29 +280,11 @@ def _prepare(
     return _Task(problem, trainer, rule, form, classes, validate)
 
 
-def _source(
-    X: Any, y: Any, sample_weight: Any, loss: Loss, memory_budget: int | None, by_rows: bool, threads: int
-) -> tuple[InMemory | OnDisk, Any]:
-    """The rows, and the two labels behind -1 and +1 if there are such."""
-    if memory_budget is not None and not (is_named(X) and memory_budget > 0):
-        raise InputError(f"memory_budget={memory_budget!r} must be positive, and is for rows on disk (a store, a feed)")
-    classification = loss.task == "classification"
-    weight = sample_weight
-    if is_named(X):
-        if y is not None or sample_weight is not None:
-            raise InputError("labels and weights come from the file; leave y and sample_weight out")
-        opened = open_rows(X, classification=classification, memory_budget=memory_budget, stream=by_rows)
-        if opened.source is not None:
-            if memory_budget is None and opened.note is not None:
-                warnings.warn(opened.note, stacklevel=4)
-            return opened.source, None if opened.classes is None else np.array(opened.classes)
-        X, y, weight = opened.X, opened.y, opened.weight
-    elif y is None:
-        raise InputError("y is missing: give one label a row")
-    classes = None
-    if classification:
-        y, classes = two_labels(y)
-    return in_memory(X, y, weight, threads=threads), classes
+def _grown(pair: Any, expansion: Expansion | None) -> Any:
+    """Rows for validation, expanded as those for training are."""
+    if expansion is None or not isinstance(pair, tuple | list) or len(pair) != 2:
+        return pair  # what is no pair has its complaint elsewhere
+    return expanded(pair[0], expansion), pair[1]
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:
@@ -310,24 +294,6 @@ def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, 
     if lam is not None:
         return _positive("lam", lam, zero=True), "mean"
     return 1.0 / (_positive("C", 1.0 if C is None else C) * weight), "J"
-
-
-def two_labels(y: Any) -> tuple[Any, Any]:
-    """Labels as -1 and +1, and the two labels they stand for."""
-    labels = np.asarray(y)
-    if labels.ndim != 1 or labels.size == 0:
-        return labels, None  # in_memory has the words for this
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        return labels, None
-    classes = np.unique(labels)
-    if classes.size == 1:
-        raise InputError(f"y holds one class only ({classes[0]}); a classifier needs rows of two")
-    if classes.size > 2:
-        raise InputError(
-            f"y holds {classes.size} classes ({', '.join(map(str, classes[:4]))}{', ...' * (classes.size > 4)}) where "
-            "two are needed; use dualgap.LinearSVC, which trains one against the rest, or a regression loss"
-        )
-    return np.where(labels == classes[1], 1.0, -1.0), classes
 
 
 def _positive(name: str, value: Any, *, zero: bool = False) -> float:

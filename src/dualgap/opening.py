@@ -4,37 +4,93 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .arrays import Floats
 from .errors import InputError
-from .feeds import Feed, OnDisk
+from .expanding import Expanded, Expansion
+from .feeds import Feed, FromMemory, OnDisk
 from .files.reading import kind_of, read_data
 from .files.store import Store
 from .files.streaming import ChunkFeed, StoreFeed
+from .losses import Loss
 from .memory import available_memory
+from .rows import CSR
+from .sources import InMemory, in_memory
 
 SHARE = 0.6  # of the free memory that training may take by itself
 _ROW_BYTES, _COLUMN_BYTES = 100, 64  # of memory that training takes beside the entries
 
 
-class Opened(NamedTuple):
-    """Rows: either ``source``, on disk, or all of ``X``, ``y`` (labels as they are) and ``weight``."""
+class Given(NamedTuple):
+    """What a caller of ``fit`` gives for rows, and how they are to be held."""
 
-    source: OnDisk | None
-    X: Any = None
-    y: Any = None
-    weight: Any = None
-    classes: tuple[Any, Any] | None = None
-    note: str | None = None  # what a user should know
+    X: Any
+    y: Any
+    sample_weight: Any
+    memory_budget: int | None = None
+    by_rows: bool = False  # an option of the solver says how many rows to keep in memory: the others stay on disk
+    expansion: Expansion | None = None
+    threads: int = 1
+
+    @property
+    def named(self) -> bool:
+        """X is the name of a file, or something open, instead of rows."""
+        return isinstance(self.X, str | os.PathLike | Store | StoreFeed | ChunkFeed | OnDisk)
 
 
-def is_named(X: Any) -> bool:
-    """Whether that is the name of a file, or something open, instead of rows."""
-    return isinstance(X, str | os.PathLike | Store | StoreFeed | ChunkFeed | OnDisk)
+def source_of(given: Given, loss: Loss) -> tuple[InMemory | OnDisk, Any, str | None]:
+    """A source, the two labels behind -1 and +1 if there are such, and what a user should know."""
+    budget, classification = given.memory_budget, loss.task == "classification"
+    if given.threads < 1:
+        raise InputError(f"threads={given.threads!r} must be at least 1")
+    if budget is not None and not ((given.named or given.expansion is not None) and budget > 0):
+        raise InputError(f"memory_budget={budget!r} must be positive, and is for rows on disk (a store, a feed)")
+    if not given.named and given.y is None:
+        raise InputError("y is missing: give one label a row")
+    if given.named and (given.y is not None or given.sample_weight is not None):
+        raise InputError("labels and weights come from the file; leave y and sample_weight out")
+    if isinstance(given.X, OnDisk):
+        return given.X, None, None
+    X, y, weight = given.X, given.y, given.sample_weight
+    if isinstance(X, str | os.PathLike) and kind_of(X) != "store":
+        data = read_data(X)
+        X, y, weight = data.X, data.y, data.weight
+    feed: Feed | None = None
+    classes: Any = None
+    if isinstance(X, str | os.PathLike | Store):
+        feed = StoreFeed(X if isinstance(X, Store) else Store(X))
+    elif isinstance(X, StoreFeed | ChunkFeed):
+        feed = X
+    else:
+        if classification:
+            y, classes = two_labels(y)
+        rows = in_memory(X, y, weight, threads=given.threads)
+        if given.expansion is None:
+            return rows, classes, None
+        feed = FromMemory(rows)
+    return _from_feed(feed, classes, given, classification)
+
+
+def _from_feed(
+    feed: Feed, classes: Any, given: Given, classification: bool
+) -> tuple[InMemory | OnDisk, Any, str | None]:
+    known = classes is not None  # the labels are targets already
+    if classification and not known:
+        classes = np.array(two_classes(feed))
+    targets = targets_of(None if known or not classification else classes)
+    if given.expansion is not None:
+        feed = Expanded(feed, given.expansion)
+    size = training_bytes(feed.n, feed.d, feed.entries, feed.value_bytes)
+    budget = streaming_budget(size, given.memory_budget)
+    if budget is None and not (given.by_rows and given.named):
+        X, y, weight = all_of(feed)
+        return in_memory(X, targets(y), weight, threads=given.threads), classes, None
+    note = streaming_note(feed.name, size, budget) if budget is not None and given.memory_budget is None else None
+    return OnDisk(feed, targets, memory_budget=budget or size), classes, note
 
 
 def training_bytes(n: int, d: int, entries: int, value_bytes: int) -> int:
@@ -46,27 +102,6 @@ def streaming_budget(size: int, memory_budget: int | None) -> int | None:
     """The bytes to stream within, or None if everything fits."""
     budget = int(SHARE * available_memory()) if memory_budget is None else memory_budget
     return None if size <= budget else budget
-
-
-def open_rows(X: Any, *, classification: bool, memory_budget: int | None, stream: bool = False) -> Opened:
-    """Rows of a file, of an open store or of a feed; with ``stream`` they stay on disk even if they fit."""
-    if isinstance(X, OnDisk):
-        return Opened(X)
-    if isinstance(X, str | os.PathLike):
-        path = Path(X)
-        if kind_of(path) != "store":
-            data = read_data(path)
-            return Opened(None, data.X, data.y, data.weight)
-        X = Store(path)
-    feed: Feed = StoreFeed(X) if isinstance(X, Store) else X
-    size = training_bytes(feed.n, feed.d, feed.entries, feed.value_bytes)
-    budget = streaming_budget(size, memory_budget)
-    if budget is None and not stream:
-        return _all_of(feed)
-    classes = two_classes(feed) if classification else None
-    source = OnDisk(feed, targets_of(classes), memory_budget=budget or size)
-    note = None if budget is None else streaming_note(feed.name, size, budget)
-    return Opened(source, classes=classes, note=note)
 
 
 def streaming_note(name: str, size: int, budget: int) -> str:
@@ -106,16 +141,37 @@ def targets_of(classes: Sequence[Any] | None) -> Callable[[Floats], Floats]:
     return lambda labels: np.where(labels == positive, 1.0, -1.0)
 
 
-def _all_of(feed: Feed) -> Opened:
+def all_of(feed: Feed) -> tuple[Any, Floats, Floats | None]:
+    """All rows of a feed, in memory, with labels and weights."""
     if isinstance(feed, StoreFeed):
         data = feed.store.read()
-        return Opened(None, data.X, data.y, data.weight)
-    import scipy.sparse as sp
-
+        return data.X, data.y, data.weight
     chunks = [feed.load(k, True) for k in range(feed.chunks)]
-    blocks = [
-        sp.csr_array((c.rows.values, c.rows.columns.astype(np.int64), c.rows.starts), shape=(c.y.size, feed.d))
-        for c in chunks
-    ]
-    weight = np.concatenate([np.ones(c.y.size) if c.weight is None else c.weight for c in chunks])
-    return Opened(None, sp.vstack(blocks, format="csr"), np.concatenate([c.y for c in chunks]), weight)
+    blocks = [_matrix(chunk.rows, feed.d) for chunk in chunks]
+    labels = np.concatenate([chunk.y for chunk in chunks])
+    weights = [np.ones(chunk.y.size) if chunk.weight is None else chunk.weight for chunk in chunks]
+    return sp.vstack(blocks, format="csr"), labels, np.concatenate(weights)
+
+
+def _matrix(rows: CSR, d: int) -> Any:
+    part = slice(int(rows.starts[0]), int(rows.starts[-1]))
+    starts = rows.starts - rows.starts[0]
+    return sp.csr_array((rows.values[part], rows.columns[part].astype(np.int64), starts), shape=(starts.size - 1, d))
+
+
+def two_labels(y: Any) -> tuple[Any, Any]:
+    """Labels as -1 and +1, and the two labels they stand for."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.size == 0:
+        return labels, None  # in_memory has the words for this
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        return labels, None
+    classes = np.unique(labels)
+    if classes.size == 1:
+        raise InputError(f"y holds one class only ({classes[0]}); a classifier needs rows of two")
+    if classes.size > 2:
+        raise InputError(
+            f"y holds {classes.size} classes ({', '.join(map(str, classes[:4]))}{', ...' * (classes.size > 4)}) where "
+            "two are needed; use dualgap.LinearSVC, which trains one against the rest, or a regression loss"
+        )
+    return np.where(labels == classes[1], 1.0, -1.0), classes

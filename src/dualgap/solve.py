@@ -133,6 +133,7 @@ class Outcome:
     dual_origin: DualOrigin = "none"  # whose dual point the bound is: the solver's own, or improved by dual sweeps
     interrupted: bool = False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
     classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
+    expansion: Any = None  # what made the features of the rows, if anything did
 
 
 @dataclass

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .api import two_labels
 from .arrays import Floats
 from .bias import Bias, make_bias
 from .errors import InputError
 from .losses import Loss, make_loss
+from .opening import two_labels
 from .problem import Problem
 from .solvers import SOLVERS, check_regulariser, check_seed, make_solver
 from .solvers.primal import rebound

@@ -88,7 +88,10 @@ def judge(model: Model, data: Data) -> Verdict:
     same = fingerprint(data.X, targets, data.weight) == model.fingerprint
     loss = make_loss(loss_spec(model.loss, model.loss_parameters))
     problem = Problem(
-        in_memory(data.X, targets, data.weight), loss, model.proofs[0].lam, make_bias(model.bias, model.rho)
+        in_memory(model.features(data.X), targets, data.weight),
+        loss,
+        model.proofs[0].lam,
+        make_bias(model.bias, model.rho),
     )
     w, b = model.coef[0], float(model.intercept[0])
     beta = dual_from_slopes(problem, w, b) if model.dual is None else model.dual.toarray()[0]

@@ -49,7 +49,7 @@ def _columns_of(model: Model, path: Path, zero_based: str) -> dict[str, Any]:
     if zero_based == "auto" and model.zero_based is not None and kind_of(path) != "store":
         zero_based = "yes" if model.zero_based else "no"
     too_wide = "these are all that the model was trained on: drop the others, or train with a larger --n-features"
-    return {"n_features": model.n_features, "zero_based": zero_based, "too_wide": too_wide}
+    return {"n_features": model.n_columns, "zero_based": zero_based, "too_wide": too_wide}
 
 
 def _same_names(model: Model, data: Data) -> Data:

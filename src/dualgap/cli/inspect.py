@@ -147,6 +147,8 @@ def _lines(model: Model) -> list[tuple[str, str]]:
     ]
     if base:
         lines.append(("indices", f"count from {base} in the training file"))
+    if model.expand is not None:
+        lines.append(("expansion", f"{model.expand}, from {counted(model.n_columns, 'column')} to 2^{model.hash_bits}"))
     for proof in model.proofs:
         certificate = proof.certificate
         lines += [

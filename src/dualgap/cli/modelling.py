@@ -22,6 +22,7 @@ def model_of(
     duals: bool = True,
     feature_names: tuple[str, ...] | None = None,
     digests: tuple[str, ...] | None = None,
+    n_inputs: int | None = None,
 ) -> Model:
     """A model of one row; ``last`` is the last record of the run, ``X`` the matrix it was trained on.
 
@@ -34,7 +35,7 @@ def model_of(
     from ..losses import parameters_of
     from ..solvers.free_bias import FreeBias
 
-    problem = outcome.problem
+    problem, expansion = outcome.problem, outcome.expansion
     dual = None
     if duals:
         dual = sp.csr_array(np.zeros((1, problem.source.n)) if outcome.dual is None else outcome.dual.reshape(1, -1))
@@ -73,6 +74,9 @@ def model_of(
         dual=dual,
         zero_based=zero_based,
         feature_names=feature_names,
+        expand=None if expansion is None else expansion.name,
+        hash_bits=getattr(expansion, "bits", None),
+        n_inputs=None if expansion is None else n_inputs,
     )
 
 

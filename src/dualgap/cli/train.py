@@ -56,6 +56,9 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 @click.option("--memory-budget", type=Size(), metavar="SIZE",
               help="Memory for the rows of a store; what does not fit is streamed from disk.  [default: 60% of what is "
                    "free]")  # fmt: skip
+@click.option("--expand", metavar="poly2|kmer:K",
+              help="Make features as rows are read: products of pairs, or words of K symbols; hashed.")  # fmt: skip
+@click.option("--hash-bits", type=int, metavar="B", help="With --expand: 2^B columns.  [default: 20]")
 @click.option("--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less.")
 @json_option
 @click.option("--quiet", is_flag=True, help="No progress, no report.")

@@ -48,6 +48,8 @@ class Settings(NamedTuple):
     plan: bool
     no_duals: bool
     memory_budget: int | None
+    expand: str | None
+    hash_bits: int | None
     as_json: bool
     quiet: bool
 
@@ -181,6 +183,7 @@ def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinne
         duals=not settings.no_duals,
         feature_names=data.feature_names,
         digests=data.digests,
+        n_inputs=data.shape[1],
     )
     save_model(file, model)
     return Trained(settings, file, data, outcome, last, model)
@@ -196,7 +199,8 @@ def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> l
 
 def _arguments(settings: Settings) -> dict[str, Any]:
     """What ``fit`` and ``plan`` are told."""
-    names = ("loss", "C", "lam", "solver", "gap", "bias", "max_epochs", "max_steps", "time_limit", "threads", "seed")
+    names = ("loss", "C", "lam", "solver", "gap", "bias", "max_epochs", "max_steps", "time_limit", "threads", "seed",
+             "expand", "hash_bits")  # fmt: skip
     return {name: getattr(settings, name) for name in names} | {"rho": 1.0 if settings.rho is None else settings.rho}
 
 
@@ -227,13 +231,18 @@ def _read(settings: Settings, options: dict[str, Any], spinner: Spinner) -> Rows
 
 def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | None:
     """The rows of a store that stay on disk; None if they are to be read into memory."""
-    from ..feeds import OnDisk
+    from ..expanding import Expanded, make_expansion
+    from ..feeds import Feed, OnDisk
     from ..files.store import Store
     from ..files.streaming import StoreFeed
     from ..opening import streaming_budget, streaming_note, targets_of, training_bytes, two_classes
 
     store = Store(settings.data_file)
-    feed, header = StoreFeed(store), store.header
+    header = store.header
+    feed: Feed = StoreFeed(store)
+    expansion = make_expansion(settings.expand, settings.hash_bits)
+    if expansion is not None:
+        feed = Expanded(feed, expansion)
     size = training_bytes(feed.n, feed.d, feed.entries, feed.value_bytes)
     budget = streaming_budget(size, settings.memory_budget)
     if budget is None and not stream:
@@ -248,7 +257,7 @@ def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | N
     notes = () if budget is None else (streaming_note(feed.name, size, budget),)
     names = None if header.feature_names is None else tuple(header.feature_names)
     return Rows(
-        source, None, None, classes, (feed.n, feed.d), feed.entries,
+        source, None, None, classes, (header.n, header.d), header.nnz,
         header.zero_based, names, tuple(header.digests), notes,
     )  # fmt: skip
 

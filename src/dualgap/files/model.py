@@ -73,6 +73,9 @@ class Model:
     dual: Any = None  # scipy CSR array of shape (k, n_samples), or None where it was left out
     zero_based: bool | None = None  # whether indices in the training file count from 0; None if it was no file
     feature_names: tuple[str, ...] | None = None
+    expand: str | None = None  # what makes features of rows, as `make_expansion` reads it
+    hash_bits: int | None = None
+    n_inputs: int | None = None  # columns of the rows before they are expanded
     written_by: str = field(default=__version__)
 
     @property
@@ -88,9 +91,24 @@ class Model:
         return Certificate(**self.proofs[0].certificate)
 
     def decision(self, X: Any) -> Floats:
-        """``<w, x> + b``: one number a row of X, or k of them for one-vs-rest."""
+        """``<w, x> + b``: one number a row of X, or k of them for one-vs-rest; X as it is before any expansion."""
+        X = self.features(X)
         scores: Floats = np.asarray(X @ self.coef.T) + self.intercept
         return scores[:, 0] if self.coef.shape[0] == 1 else scores
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of the rows that it takes."""
+        return self.n_features if self.n_inputs is None else self.n_inputs
+
+    def features(self, X: Any) -> Any:
+        """The rows as the weights see them: expanded, if the model was trained so."""
+        if self.expand is None:
+            return X
+        from ..expanding import expanded, make_expansion
+
+        expansion = make_expansion(self.expand, self.hash_bits)
+        return X if expansion is None else expanded(X, expansion)
 
     def labels(self, scores: Floats) -> list[Any]:
         """The labels that decision values stand for; a score of 0 counts as negative."""
@@ -138,6 +156,9 @@ def header_of(model: Model) -> dict[str, Any]:
         "fingerprint": model.fingerprint,
         "zero_based": model.zero_based,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
+        "expansion": None
+        if model.expand is None
+        else {"name": model.expand, "hash_bits": model.hash_bits, "n_inputs": model.n_inputs},
     }
 
 
@@ -151,6 +172,7 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
     classes, names = header["classes"], header["feature_names"]
     if (None if classes is None else len(classes)) != (max(k, 2) if header["task"] == "classification" else None):
         raise ValueError(f"classes {classes} do not go with {k} rows of a {header['task']} model")
+    expansion = header.get("expansion") or {}
     dual = None
     if "dual_values" in arrays:
         dual = sp.csr_array((arrays["dual_values"], arrays["dual_rows"], arrays["dual_starts"]), shape=(k, n))
@@ -175,6 +197,9 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         dual,
         header["zero_based"],
         None if names is None else tuple(names),
+        expansion.get("name"),
+        expansion.get("hash_bits"),
+        expansion.get("n_inputs"),
         header["dualgap"],
     )
 

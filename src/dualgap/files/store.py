@@ -107,7 +107,7 @@ def checksum(*arrays: Any) -> str:
     total = 0
     for array in arrays:
         if array is not None:
-            total = zlib.crc32(np.ascontiguousarray(array).tobytes(), total)
+            total = zlib.crc32(_bytes(array), total)
     return f"{total:08x}"
 
 
@@ -250,6 +250,11 @@ def _sound_classes(header: Header) -> bool:
     labels = [label for label, _ in header.classes]
     finite = bool(np.isfinite([*labels, *header.class_weights]).all())
     return counted == header.n and finite and len(labels) == len(header.class_weights)
+
+
+def _bytes(array: Any) -> Any:
+    packed: Any = np.ascontiguousarray(array)
+    return memoryview(packed).cast("B") if packed.size else b""
 
 
 def _one_line(error: BaseException) -> str:

@@ -160,11 +160,7 @@ class _Gathered:
         for name, needed in (("labels", rows), ("ends", rows), ("columns", entries), ("values", entries)):
             array: Any = getattr(self, name)
             if array.size < needed:
-                room = int(needed * max(1.125, min(1.02 / done if done else 2.0, 1e3)))
-                if not array.size:
-                    setattr(self, name, np.empty(room, dtype=array.dtype))
-                else:
-                    array.resize(room, refcheck=False)  # moves pages, not bytes
+                setattr(self, name, _enlarged(array, needed, done))
         self.labels[self.rows : rows] = part.labels
         np.add(part.starts[1:], self.entries, out=self.ends[self.rows : rows])
         self.columns[self.entries : entries] = part.columns
@@ -184,6 +180,17 @@ class _Gathered:
             (self.values, self.entries),
         ):
             array.resize(size, refcheck=False)
+
+
+def _enlarged(array: Any, needed: int, done: float) -> Any:
+    """The array with room for what is still to come, so that it need not be moved again: generously estimated."""
+    if not array.size and done:
+        try:
+            return np.empty(int(1.25 * needed / done) + 1, dtype=array.dtype)
+        except MemoryError:
+            pass
+    array.resize(int(1.125 * needed) + 1, refcheck=False)
+    return array
 
 
 def _assemble(path: Path, found: _Gathered, n_features: int | None, zero_based: ZeroBased, too_wide: str) -> Data:

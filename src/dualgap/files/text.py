@@ -22,7 +22,7 @@ import numpy as np
 from ..decimals import Bytes
 from ..errors import InputError
 
-PIECE = 4_000_000  # bytes: long against the start of a thread, short against the arrays that it fills
+PIECE = 1_000_000  # bytes: long against the start of a task, short against the arrays that it fills
 STDIN = Path("-")
 
 
