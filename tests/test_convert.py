@@ -57,7 +57,7 @@ def matrices(draw: st.DrawFn) -> tuple[Any, Any]:
     return sp.csr_array(dense), np.array(draw(st.lists(labels, min_size=n, max_size=n)))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=matrices(), zero_based=st.booleans(), suffix=st.sampled_from(["", ".gz", ".bz2", ".xz"]))
 def test_text_to_store_to_text_to_store(tmp_path: Path, rows: tuple[Any, Any], zero_based: bool, suffix: str) -> None:
     text, store, again, twice = (tmp_path / name for name in ("a.svm" + suffix, "b.arrow", "c.svm" + suffix, "d.arrow"))

@@ -57,7 +57,7 @@ def matrices(draw: st.DrawFn) -> tuple[Any, Any]:
     return sp.csr_array(dense), np.array(draw(st.lists(st.sampled_from([-1.0, 1.0, 0.5]), min_size=n, max_size=n)))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=matrices(), zero_based=st.booleans())
 def test_numbers_are_those_of_numpy(tmp_path: Path, rows: tuple[Any, Any], zero_based: bool) -> None:
     X, y = rows

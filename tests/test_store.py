@@ -85,7 +85,7 @@ def rows_of(data: Data | Sample) -> list[tuple[bytes, ...]]:
     return row_bytes(data.X, data.y, data.weight)
 
 
-round_trips = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+round_trips = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @round_trips

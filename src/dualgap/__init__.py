@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .checkpoints import save_state as save_state
     from .errors import InputError as InputError
     from .estimators import LinearSVC as LinearSVC
+    from .many import Many as Many
+    from .many import one_vs_rest as one_vs_rest
     from .problem import Certificate as Certificate
     from .problem import Point as Point
     from .solve import Outcome as Outcome
@@ -35,6 +37,8 @@ _HOMES = {
     "LinearSVC": "estimators",
     "Certificate": "problem",
     "Point": "problem",
+    "Many": "many",
+    "one_vs_rest": "many",
     "Outcome": "solve",
     "Record": "solve",
     "Run": "solve",

@@ -124,7 +124,7 @@ def fit(
     limits = Limits(max_epochs, max_steps, time_limit)
     expansion = make_expansion(expand, hash_bits)
     given = Given(X, y, sample_weight, memory_budget, "cache" in options, expansion, threads)
-    task = _prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
+    task = prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
     rule = task.rule if callback is None else task.rule | Callback(callback)
     if task.validate is not None:
         if patience < 1:
@@ -179,7 +179,7 @@ def plan(
     """
     limits = Limits(max_epochs, max_steps, time_limit)
     given = Given(X, y, sample_weight, memory_budget, "cache" in options, make_expansion(expand, hash_bits), threads)
-    task = _prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
+    task = prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
     problem, trainer = task.problem, task.solver
     source = problem.source
     visits = Counts(problem.present, 0, int(1.5 * source.entries))
@@ -220,7 +220,7 @@ class Limits(NamedTuple):
         return rule
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
     """What is to be solved, by whom, until when."""
 
     problem: Problem
@@ -231,7 +231,7 @@ class _Task(NamedTuple):
     validate: Validation | None
 
 
-def _prepare(
+def prepare(
     rows: Given,
     loss: str | Loss,
     C: float | None,
@@ -244,7 +244,7 @@ def _prepare(
     seed: int,
     options: dict[str, Any],
     validation: Any = None,
-) -> _Task:
+) -> Task:
     """Check everything; nothing is computed yet that takes long."""
     _positive("gap", gap, zero=True)
     chosen = make_loss(loss)
@@ -277,7 +277,7 @@ def _prepare(
     if check is not None:
         check(problem, rule.allowance(0))
     validate = None if held_out is None else Validation(held_out, chosen)
-    return _Task(problem, trainer, rule, form, classes, validate)
+    return Task(problem, trainer, rule, form, classes, validate)
 
 
 def _grown(pair: Any, expansion: Expansion | None) -> Any:

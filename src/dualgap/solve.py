@@ -15,7 +15,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -212,7 +212,9 @@ class Loop:
         record_every: int | None = None,
         form: Form = "mean",
         validate: Callable[[Point], float] | None = None,
+        most: int | None = None,
     ) -> None:
+        self.most = math.inf if most is None else most  # visits in one call of the solver
         self.solver, self.problem, self.measures, self.form = solver, problem, measures, form
         self.validate = validate
         self.validated = math.inf  # the last model's
@@ -361,7 +363,7 @@ class Loop:
         left: float = self.record_every - visits % self.record_every if self.record_every else self.due - visits
         if self._rides():
             left = math.inf
-        budget = int(max(1, min(left, self._chunk, self.allowance(visits))))
+        budget = int(max(1, min(left, self._chunk, self.most, self.allowance(visits))))
         last, self.last = self.last, None  # told once: a checkpoint need not hold it
         began = time.perf_counter()
         self.state = self.solver.step(self.problem, self.state, budget, last)
@@ -409,10 +411,23 @@ class CtrlC:
             signal.signal(signal.SIGINT, self._before)
 
 
-def solve(
+def solve(solver: Solver, problem: Problem, rule: Rule, **options: Any) -> Outcome:
+    """Train until the rule finds a reason to stop, or the solver is finished, or Ctrl-C is pressed; see `running`."""
+    with CtrlC() as ctrl_c:
+        run = running(solver, problem, rule, ctrl_c, **options)
+        while True:
+            try:
+                next(run)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                return outcome
+
+
+def running(
     solver: Solver,
     problem: Problem,
     rule: Rule,
+    ctrl_c: CtrlC,
     *,
     tol: float,
     warm: Point | Run | None = None,
@@ -421,8 +436,9 @@ def solve(
     record_every: int | None = None,
     form: Form = "mean",
     validate: Callable[[Point], float] | None = None,
-) -> Outcome:
-    """Train until the rule finds a reason to stop, or the solver is finished, or Ctrl-C is pressed.
+    most: int | None = None,
+) -> Generator[Record, None, Outcome]:
+    """A run that pauses at every record and returns its outcome, so that several can take turns.
 
     The model handed back is the one with the smallest primal value seen, or the smallest value of ``validate``.
     """
@@ -437,25 +453,26 @@ def solve(
     reason: Reason | None = None
     run: Run | None = None
     try:
-        with CtrlC() as ctrl_c:
-            loop = Loop(
-                solver, problem, warm=warm, measures=measures, record_every=record_every, form=form, validate=validate
-            )
-            loop.allowance = rule.allowance
-            for record in loop:
+        loop = Loop(
+            solver, problem, warm=warm, measures=measures, record_every=record_every, form=form, validate=validate,
+            most=most,
+        )  # fmt: skip
+        loop.allowance = rule.allowance
+        for record in loop:
+            show(record)
+            reason = rule(record) or solver.finished(loop.state) or loop.failure()
+            if ctrl_c.pressed:
+                reason = reason or Reason("interrupted", "interrupted; this is the best model so far")
+            if reason is None:
+                yield record
+                continue
+            run = loop.run()  # taken first: judging now is no part of the run that goes on from here
+            hasty = reason.name == "interrupted" and trace and loop.certify_seconds > HASTE * len(trace)
+            if loop.visits > loop.judged.visits and not hasty and problem.source.resident:
+                record = loop.judge()  # what was learned since the last certificate counts too
                 show(record)
-                reason = rule(record) or solver.finished(loop.state) or loop.failure()
-                if ctrl_c.pressed:
-                    reason = reason or Reason("interrupted", "interrupted; this is the best model so far")
-                if reason is None:
-                    continue
-                run = loop.run()  # taken first: judging now is no part of the run that goes on from here
-                hasty = reason.name == "interrupted" and trace and loop.certify_seconds > HASTE * len(trace)
-                if loop.visits > loop.judged.visits and not hasty and problem.source.resident:
-                    record = loop.judge()  # what was learned since the last certificate counts too
-                    show(record)
-                    reason = rule(record) or reason
-                break
+                reason = rule(record) or reason
+            break
     finally:
         if hasattr(solver, "close"):  # threads and files end with the run
             solver.close(problem)

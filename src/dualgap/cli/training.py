@@ -102,6 +102,7 @@ class Trained:
             "n_features": model.n_features,
             "nnz": self.data.nnz,
             "epochs": self.last.epochs,
+            **({"passes": self.last.measures["passes"]} if "passes" in self.last.measures else {}),
             "steps": self.last.visits,
             "seconds": self.last.seconds,
             "primal": certificate.primal,
@@ -135,6 +136,7 @@ class Trained:
                 ("lower bound", f"{certificate.dual:.8g}", "no model can have a smaller objective"),
                 ("gap", f"{certificate.gap:.4g}", f"relative: {certificate.relative_gap:.3g}, asked: {settings.gap:g}"),
                 ("epochs", f"{self.last.epochs:.1f}", counted(self.last.visits, "row visit")),
+                *_passes(self.last),
                 (
                     "seconds",
                     f"{self.last.seconds:.2f}",
@@ -146,6 +148,11 @@ class Trained:
         size = size_of(self.file.stat().st_size)
         duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
         click.echo(f"model: {self.file} ({size}, {duals})")
+
+
+def _passes(last: Record) -> list[tuple[str, str, str]]:
+    passes = last.measures.get("passes")
+    return [] if passes is None else [("passes", f"{passes:.2f}", "over the data on disk")]
 
 
 def _objective(form: str) -> str:

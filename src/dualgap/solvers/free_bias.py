@@ -95,6 +95,11 @@ class FreeBias:
         if check is not None:
             check(centred(problem, 0.0, spring(problem)), steps)
 
+    def close(self, problem: Problem) -> None:
+        """What the inner solver has open."""
+        if hasattr(self.inner, "close"):
+            self.inner.close(problem)
+
     def plan(self, problem: Problem, gap: float) -> list[str]:
         """The theory of the inner solvers has a regularised bias or none."""
         return ["bias=exact: a sequence of problems with a regularised bias; no bound on the number of steps is known"]
