@@ -71,10 +71,11 @@ class OnDisk:
         targets: Callable[[Floats], Floats] = lambda labels: labels,
         *,
         memory_budget: int,
+        d: int | None = None,
     ) -> None:
         self.feed, self.targets, self.memory_budget = feed, targets, memory_budget
         self.check: Callable[[Floats, int], None] = lambda y, first: None  # of targets that come by for the first time
-        self.n, self.d, self.entries = feed.n, feed.d, feed.entries
+        self.n, self.d, self.entries = feed.n, d or feed.d, feed.entries  # a model may have further columns
         self.total_weight, self.present = feed.total_weight, feed.present
         self._seen = np.zeros(feed.chunks, dtype=bool)
 

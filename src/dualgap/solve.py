@@ -387,6 +387,17 @@ class Loop:
         self.certificate = self.best.certificate(self.problem)
 
 
+def _hasty(reason: Reason, loop: Loop, trace: list[Record]) -> bool:
+    """Whether there is no time, or no way, to judge the last point."""
+    if reason.name == "broken":
+        return True
+    if not trace:
+        return False
+    if not loop.problem.source.resident:  # it takes a pass over the disk
+        return reason.name in ("interrupted", "time_limit", "gap")
+    return reason.name == "interrupted" and loop.certify_seconds > HASTE * len(trace)
+
+
 class CtrlC:
     """While a run is on, the first Ctrl-C only raises a flag; a second one interrupts at once, as usual."""
 
@@ -467,8 +478,9 @@ def running(
                 yield record
                 continue
             run = loop.run()  # taken first: judging now is no part of the run that goes on from here
-            hasty = reason.name == "interrupted" and trace and loop.certify_seconds > HASTE * len(trace)
-            if loop.visits > loop.judged.visits and not hasty and problem.source.resident:
+            if loop.visits > loop.judged.visits and not _hasty(reason, loop, trace):
+                if hasattr(solver, "close"):  # who reads the data now must be alone with them
+                    solver.close(problem)
                 record = loop.judge()  # what was learned since the last certificate counts too
                 show(record)
                 reason = rule(record) or reason

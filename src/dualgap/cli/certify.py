@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..errors import InputError
 from .console import emit, headline, json_option
-from .data import data_argument, model_argument, model_targets, read_for, zero_based_option
+from .data import data_argument, model_argument, model_targets, read_for, stream_for, zero_based_option
 from .modelling import loss_spec
 
 if TYPE_CHECKING:
@@ -52,8 +53,7 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     from ..files.model import load_model
 
     model = load_model(model_file)
-    data = read_for(model, data_file, zero_based)
-    found = judge(model, data)
+    found = judge(model, _rows(model, data_file, zero_based))
     if as_json:
         emit(
             {
@@ -70,29 +70,85 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     return 0 if found.verdict == TRUE else 1
 
 
-def judge(model: Model, data: Data) -> Verdict:
-    """Build the problem anew, judge the stored point, and compare."""
-    from ..bias import make_bias
+class Rows(NamedTuple):
+    """The rows to certify with, in memory or on disk, and their fingerprint."""
+
+    source: Any
+    fingerprint: str
+
+
+def _rows(model: Model, data_file: Path, zero_based: str) -> Rows:
+    from ..files.reading import kind_of
+    from ..files.store import Store
+    from ..opening import streaming_budget, training_bytes
+
+    if kind_of(data_file) == "store" and zero_based == "auto":
+        header = Store(data_file).header
+        size = training_bytes(header.n, max(header.d, model.n_features), header.nnz, 8)
+        if streaming_budget(size, None) is not None:
+            return rows_on_disk(model, data_file)
+    return rows_in_memory(model, read_for(model, data_file, zero_based))
+
+
+def rows_in_memory(model: Model, data: Data) -> Rows:
+    """All rows of a file."""
     from ..files.fingerprint import fingerprint
-    from ..losses import make_loss
-    from ..problem import Point, Problem
     from ..sources import in_memory
 
     targets = model_targets(model, data)
+    source = in_memory(model.features(data.X), targets, data.weight)
+    return Rows(source, fingerprint(data.X, targets, data.weight))
+
+
+def rows_on_disk(model: Model, data_file: Path) -> Rows:
+    """The rows of a store, read one batch at a time; their digests are computed anew, and not taken from its header."""
+    import numpy as np
+
+    from ..expanding import Expanded, make_expansion
+    from ..feeds import Feed, OnDisk
+    from ..files.fingerprint import RowDigests, combined
+    from ..files.store import Store
+    from ..files.streaming import StoreFeed
+
+    digests = RowDigests()
+    targets, weights = [], []
+    for data in stream_for(model, data_file, "auto"):
+        digests.add(data.X)
+        targets.append(model_targets(model, data))
+        weights.append(np.ones(data.y.size) if data.weight is None else data.weight)
+    expansion = make_expansion(model.expand, model.hash_bits)
+    feed: Feed = StoreFeed(Store(data_file))
+    if expansion is not None:
+        feed = Expanded(feed, expansion)
+    positive = None if model.classes is None else model.classes[1]
+    source = OnDisk(
+        feed,
+        lambda y: y if positive is None else np.where(y == positive, 1.0, -1.0),
+        memory_budget=0,
+        d=model.n_features,
+    )
+    return Rows(source, combined(digests.digests(), targets, weights))
+
+
+def judge(model: Model, rows: Rows) -> Verdict:
+    """Build the problem anew, judge the stored point, and compare."""
+    from ..bias import make_bias
+    from ..losses import make_loss
+    from ..problem import Point, Problem
+
     stored = model.certificate
     duals = "slopes" if model.dual is None else "stored"
-    n = int(targets.size)
+    n = rows.source.n
     if n != model.n_samples:
         reason = f"DATA has {n} rows and the model was trained on {model.n_samples}"
         return Verdict(NOT_TRUE, reason, False, duals, stored, None)
-    same = fingerprint(data.X, targets, data.weight) == model.fingerprint
+    same = rows.fingerprint == model.fingerprint
+    if model.dual is None and not rows.source.resident:
+        raise InputError(
+            "the model was saved without duals: its bound can be recomputed only where all rows fit in memory"
+        )
     loss = make_loss(loss_spec(model.loss, model.loss_parameters))
-    problem = Problem(
-        in_memory(model.features(data.X), targets, data.weight),
-        loss,
-        model.proofs[0].lam,
-        make_bias(model.bias, model.rho),
-    )
+    problem = Problem(rows.source, loss, model.proofs[0].lam, make_bias(model.bias, model.rho))
     w, b = model.coef[0], float(model.intercept[0])
     beta = dual_from_slopes(problem, w, b) if model.dual is None else model.dual.toarray()[0]
     recomputed = problem.in_form(problem.certify(Point(w, b, beta)), "J")
