@@ -36,6 +36,9 @@ def mutate_text(data: bytes, random: Random) -> bytes:
                 plain = unpack(data)
             except Exception:  # whatever a library says of data that an earlier mutation has damaged
                 return mutate_bytes(data, random)
+            if plain and random.random() < 0.02:  # packed, a token of any length stays a small file
+                at = random.randrange(len(plain))
+                plain = plain[:at] + plain[at : at + 1] * 200_000 + plain[at:]
             packed = pack(_several(plain, random))
             return packed + pack(plain) if random.random() < 0.1 else packed
     if random.random() < 0.03:

@@ -6,6 +6,7 @@ thread of its own or step by step, and hands its chunks over as blocks of a prob
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -146,7 +147,8 @@ class Reader:
     """Reads chunk after chunk, in an order of ``order(pass number)``, for ever. ``close`` ends its thread.
 
     ``seen(piece)`` is called for every block on the reader's own thread, before it is handed over.
-    With ``lockstep`` there is no thread: a chunk is read when it is asked for.
+    With ``lockstep`` there is no thread: a chunk is read when it is asked for. With ``waits=False`` the thread reads on
+    where nobody takes what it has read, and drops the oldest of it.
     """
 
     def __init__(
@@ -156,9 +158,10 @@ class Reader:
         *,
         at: tuple[int, int] = (0, 0),
         lockstep: bool = False,
+        waits: bool = True,
         seen: Callable[[Piece], None] = lambda piece: None,
     ) -> None:
-        self._load, self._order, self._seen = load, order, seen
+        self._load, self._order, self._seen, self._waits = load, order, seen, waits
         self._pieces = self._read(*at)
         self._queue: queue.Queue[Piece | BaseException] = queue.Queue(AHEAD)
         self._closed = threading.Event()
@@ -212,10 +215,16 @@ class Reader:
     def _put(self, item: Piece | BaseException) -> None:
         while not self._closed.is_set():
             try:
-                self._queue.put(item, timeout=0.1)
+                self._queue.put(item, timeout=0.1 if self._waits else 0.0)
             except queue.Full:
+                if not self._waits:
+                    self._drop()
                 continue
             return
+
+    def _drop(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            self._queue.get_nowait()
 
 
 class FromMemory:

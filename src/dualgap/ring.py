@@ -18,7 +18,7 @@ from .rows import CSR
 from .sources import Block
 
 SLOT_BYTES = 76  # that a row takes in memory beside its entries
-ROOM = 1.15  # arena for this many times the entries that rows have on average: holes, and rows longer than others
+ROOM = 1.25  # arena for this many times the entries that rows have on average: holes, and rows longer than others
 
 
 class Ring:
@@ -32,6 +32,7 @@ class Ring:
         self.y, self.weight, self.norms = np.empty(slots), np.empty(slots), np.empty(slots)
         self.head = self.live = 0
         self._grows = grows
+        self._laid: list[Any] = []  # slots in the order in which their rows lie in the arena, those that left included
 
     @property
     def slots(self) -> int:
@@ -67,7 +68,8 @@ class Ring:
             *block[:4], first, last, block.span.start, self.values, self.columns, self.bounds,
             self.y, self.weight, self.norms, self.ids, self.order, self.slack, self.head, size,
         )  # fmt: skip
-        taken = self.order[before:size]
+        taken = self.order[before:size].astype(np.int64)
+        self._laid.append(taken)
         self.live += int((self.bounds[2 * taken + 1] - self.bounds[2 * taken]).sum())
         return int(size)
 
@@ -87,9 +89,13 @@ class Ring:
         self.live -= int((self.bounds[2 * slots + 1] - self.bounds[2 * slots]).sum())
 
     def _compact(self, size: int) -> None:
-        slots = self.order[:size].astype(np.int64)
-        slots = slots[np.argsort(self.bounds[2 * slots], kind="stable")]
-        self.head = int(_compact(self.values, self.columns, self.bounds, slots))
+        """A slot may have been laid twice, if its row left and another came: the last time counts."""
+        present = np.zeros(self.slots, dtype=bool)
+        present[self.order[:size]] = True
+        laid = np.concatenate(self._laid) if self._laid else np.zeros(0, dtype=np.int64)
+        kept = np.empty(size, dtype=np.int64)
+        self.head = int(_compact(self.values, self.columns, self.bounds, laid, present, kept))
+        self._laid = [kept]
 
     def _grow(self, needed: int) -> None:
         for name in ("values", "columns"):
@@ -138,19 +144,27 @@ def _insert(
 
 
 @kernel
-def _compact(values: Values, columns: Columns, bounds: Offsets, slots: Any) -> int:
-    """Move the rows of these slots, in the order they lie in, to the front; where they end."""
-    head = 0
-    for slot in slots:
+def _compact(values: Values, columns: Columns, bounds: Offsets, laid: Offsets, present: Any, kept: Offsets) -> int:
+    """Move the rows that are present to the front, in the order they lie in; where they end."""
+    last = np.full(present.shape[0], -1, dtype=np.int64)
+    for k in range(laid.shape[0]):
+        last[laid[k]] = k
+    head = count = 0
+    for k in range(laid.shape[0]):
+        slot = laid[k]
+        if not present[slot] or last[slot] != k:
+            continue
+        kept[count] = slot
+        count += 1
         p, end = bounds[2 * slot], bounds[2 * slot + 1]
         bounds[2 * slot] = head
-        if p != head:
+        if p == head:
+            head = end
+        else:
             while p < end:
                 values[head] = values[p]
                 columns[head] = columns[p]
                 head += 1
                 p += 1
-        else:
-            head = end
         bounds[2 * slot + 1] = head
     return head

@@ -53,7 +53,7 @@ class BlockMinimisation:
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """Visit so many rows; when the sweeps over a block are done, load the next one."""
-        engine = out_of_core.resume(problem, state, True, last, self._order(problem, state))
+        engine = out_of_core.resume(problem, state, last, lockstep=True, order=self._order(problem, state))
         state = state._replace(progress=state.progress._replace(b=engine.b))
         stop = state.progress.visits + budget
         while state.progress.visits < stop and not engine.judged:

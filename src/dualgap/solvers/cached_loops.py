@@ -1,7 +1,10 @@
 """Dual cached loops (Matsushima, Vishwanathan and Smola, KDD 2012): a Reader and a Trainer, neither of which waits.
 
-The Reader streams rows from the disk, over and over. The Trainer sweeps the rows in memory. When memory is full, rows
-make room for those that come. Which ones leave decides how often the data must be read:
+The Reader streams rows from the disk, over and over. The Trainer sweeps the rows in memory. On a slow disk the Trainer
+goes on sweeping while rows are awaited. On a fast one the Reader is made to wait until every row that it brought has
+been paid for with ``sweeps`` visits: reading sooner would only read more often. ``sweeps=0`` lets it run (rows that
+nobody has taken in time are then only certified). When memory is full, rows make room for those that come. Which ones
+leave decides how often the data must be read:
 
 - ``score`` (default): those that were satisfied with the most slack when they were last visited; a free row, or one
   that violates its condition, has no slack. Ties, and rows not yet visited, at random.
@@ -28,6 +31,7 @@ from .dcd import DCD
 from .dcd import State as Whole
 from .out_of_core import Engine, State
 
+_LEAVE = 8  # an eighth of the ring at least leaves at a time: moving what stays is work
 _PORTION = 4  # a quarter of the ring at most is filled at a time
 
 
@@ -40,7 +44,9 @@ class CachedLoops:
         default=0.0,
         metadata={"help": "rows to keep in memory: a number, or a share below 1 (0: what the memory budget allows)"},
     )
-    sweeps: float = field(default=6.0, metadata={"help": "visits for every row that is read, at least"})
+    sweeps: float = field(
+        default=6.0, metadata={"help": "visits for every row that is read, at least (0: the reader never waits)"}
+    )
     eviction: str = field(
         default="score", metadata={"help": "which rows make room: score (most slack), threshold (as published), random"}
     )
@@ -55,8 +61,10 @@ class CachedLoops:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.cache) and self.cache >= 0):
             raise InputError(f"cache={self.cache!r} must be a number of rows or a share of them, >= 0")
-        if not (np.isfinite(self.sweeps) and self.sweeps > 0):
-            raise InputError(f"sweeps={self.sweeps!r} must be a positive number")
+        if not (np.isfinite(self.sweeps) and self.sweeps >= 0):
+            raise InputError(f"sweeps={self.sweeps!r} must be a number of visits >= 0")
+        if self.lockstep and self.sweeps == 0:
+            raise InputError("sweeps=0 lets the reader run ahead, which lockstep=true does not; give one of the two up")
         if self.eviction not in ("score", "threshold", "random"):
             raise InputError(f"eviction={self.eviction!r} must be 'score', 'threshold' or 'random'")
 
@@ -75,7 +83,8 @@ class CachedLoops:
         """Visit so many rows, and take in those that have been read meanwhile."""
         if isinstance(state, Whole):
             return self._whole.step(problem, state, budget, last)
-        engine = out_of_core.resume(problem, state, self.lockstep, last)
+        waits = self.sweeps > 0
+        engine = out_of_core.resume(problem, state, last, lockstep=self.lockstep, waits=waits)
         state = state._replace(progress=state.progress._replace(b=engine.b))
         stop = state.progress.visits + budget
         while state.progress.visits < stop and not engine.judged:
@@ -115,7 +124,7 @@ class CachedLoops:
     def _make_room(self, engine: Engine, state: State, rows: int) -> int:
         """Evict rows for so many new ones; how many stay."""
         ring, size = engine.ring, state.progress.size
-        leaving = min(size, max(rows - (ring.slots - size), ring.slots // 20, 1))
+        leaving = min(size, max(rows - (ring.slots - size), ring.slots // _LEAVE, 1))
         places = out_of_core.shuffled(state, size)
         if self.eviction == "score" and leaving < size:
             slack = ring.slack[state.order[:size]]

@@ -100,7 +100,7 @@ def begin(problem: Problem, warm: Point | None, seed: int, rows: int) -> State:
 class Engine:
     """The ring and the Reader of a run: what is not worth saving, as it can be made again from the state."""
 
-    def __init__(self, problem: Problem, state: State, *, order: Any, lockstep: bool, rides: bool) -> None:
+    def __init__(self, problem: Problem, state: State, *, order: Any, lockstep: bool, waits: bool, rides: bool) -> None:
         source: Any = problem.source
         self._on_disk = source if isinstance(source, OnDisk) else OnDisk(feed_of(problem), memory_budget=0)
         self._problem, self._state, self._rides = problem, state, rides
@@ -195,10 +195,13 @@ def engine_of(problem: Problem, state: State, **options: Any) -> Engine:
     return engine
 
 
-def resume(problem: Problem, state: State, lockstep: bool, last: Judgement | None, order: Any = None) -> Engine:
+def resume(
+    problem: Problem, state: State, last: Judgement | None, *, lockstep: bool, waits: bool = True, order: Any = None
+) -> Engine:
     """The engine, with w brought up to date by what a judgement has computed anew."""
     resident = problem.source.resident
-    engine = engine_of(problem, state, order=order, lockstep=lockstep or resident, rides=not resident)
+    lockstep = lockstep or resident
+    engine = engine_of(problem, state, order=order, lockstep=lockstep, waits=waits, rides=not resident)
     engine.b = state.progress.b
     if last is not None:
         state.w[:], engine.b = last.w, last.b
