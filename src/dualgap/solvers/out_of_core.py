@@ -123,6 +123,7 @@ class Engine:
             order or (lambda number: range(feed.chunks)),
             at=(progress.number, progress.chunk),
             lockstep=lockstep,
+            waits=waits,
             seen=self._judge,
         )
 
