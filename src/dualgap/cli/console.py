@@ -15,7 +15,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 def emit(values: dict[str, Any]) -> None:
     """One JSON object on stdout; infinities and NaN, for which JSON has no words, as null."""
-    click.echo(json.dumps(_finite(values), allow_nan=False))
+    click.echo(json.dumps(finite(values), allow_nan=False))
 
 
 def note(text: str) -> None:
@@ -125,9 +125,10 @@ class Spinner:
         self.stop()
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The same with None for what JSON has no words for."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .console import Size, Spinner, counted, emit, json_option, size_of
+from .console import Size, Spinner, counted, emit, json_option, note, size_of
 
 
 @click.command(short_help="Convert data: svmlight text to a store, and back.")
@@ -39,7 +39,7 @@ def command(source: Path, destination: Path, as_json: bool, **options: Any) -> N
     from ..files.converting import convert
 
     with Spinner() as spinner:
-        header = convert(source, destination, told=spinner.say, **options)
+        header = convert(source, destination, told=spinner.say, warned=note, **options)
     size = destination.stat().st_size
     if as_json:
         told = {} if header is None else {"n_samples": header.n, "n_features": header.d, "nnz": header.nnz}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,7 @@ def _inspect_data(file: Path, n_features: int | None, zero_based: Any, as_json: 
     from ..files.summary import summarise
 
     kind = kind_of(file)
+    size = file.stat().st_size if file.is_file() else None
     with Spinner() as spinner:
         spinner.say(f"reading {file}")
         found = summarise(file, n_features=n_features, zero_based=zero_based)
@@ -69,12 +71,12 @@ def _inspect_data(file: Path, n_features: int | None, zero_based: Any, as_json: 
         values = asdict(found)
         values["labels"] = None if found.labels is None else {shown(key): n for key, n in found.labels.items()}
         told = {} if header is None else {"store": asdict(header)}
-        emit({"kind": kind, "bytes": file.stat().st_size, **values, "density": found.density, **told})
+        emit({"kind": kind, "bytes": size, **values, "density": found.density, **told})
         return
     name = "svmlight text" if header is None else "dualgap store (Arrow)"
-    _print(f"{file}: {name} ({size_of(file.stat().st_size)})", _data_lines(found) + _store_lines(header))
+    _print(f"{file}: {name}{'' if size is None else f' ({size_of(size)})'}", _data_lines(found) + _store_lines(header))
     low, high = found.scales
-    if low * _UNEVEN < high:
+    if 0.0 < low * _UNEVEN < high < math.inf:
         note(f"the scales of columns differ {high / low:.2g}-fold; training is faster on columns of like scale")
 
 
@@ -107,10 +109,11 @@ def _store_lines(header: Header | None) -> Lines:
     names = "none" if header.feature_names is None else ", ".join(header.feature_names[:_LARGEST])
     if header.feature_names is not None and header.d > _LARGEST:
         names += ", ..."
-    batches = len(header.batch_rows)
+    count = len(header.batch_rows)
+    batches = f"{count:,} batch{'es' * (count != 1)}"
     return [
         ("order", "as it came in" if header.seed is None else f"shuffled, seed {header.seed}"),
-        ("stored as", f"{header.value_type}, {header.compression or 'not compressed'}, in {batches:,} batches"),
+        ("stored as", f"{header.value_type}, {header.compression or 'not compressed'}, in {batches}"),
         ("weights", f"sum {header.total_weight:.6g}" if header.weighted else "none"),
         ("names", names),
     ]

@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from .console import emit, json_option
+from ..errors import InputError
+from .console import emit, finite, json_option
 from .data import data_argument, model_argument, plain, shown, stream_for, zero_based_option
 
 
@@ -47,12 +48,16 @@ def command(
             found = model.decision(data.X)
             answers: list[Any] = found.tolist() if numeric else model.labels(found)
             if as_list:
-                words = ", ".join(json.dumps(v if numeric else shown(None) if v is None else plain(v)) for v in answers)
+                words = ", ".join(
+                    json.dumps(finite(v) if numeric else shown(None) if v is None else plain(v)) for v in answers
+                )
                 lead = ", " if n else f'{{"{"scores" if numeric else "labels"}": ['
                 write(lead + words if answers else "")
             else:
                 write("".join((_number(answer) if numeric else shown(answer)) + "\n" for answer in answers))
             n += len(answers)
+        if not n:
+            raise InputError(f"{data_file}: no rows in it, only blank lines or comments")
         if as_list:
             write(f'], "n_samples": {n}}}\n')
     if as_json and output is not None:

@@ -21,7 +21,7 @@ from .store_writing import BUDGET, Counting, Options, write_blocks
 from .svmlight import ZeroBased, counts_from_zero, stream_svmlight
 from .svmlight_writing import packed
 from .svmlight_writing import write_blocks as write_text
-from .text import PIECE, STDIN, pieces
+from .text import PIECE, pieces, read_once
 from .writing import check_destination, replacing
 
 _STORES = (".arrow", ".feather", ".ipc")
@@ -58,6 +58,7 @@ def convert(
     weights: str | os.PathLike[str] | None = None,
     names: str | os.PathLike[str] | None = None,
     told: Callable[[str], None] = lambda text: None,
+    warned: Callable[[str], None] | None = None,
 ) -> Header | None:
     """Convert a file of rows; the names of the files say which way.
 
@@ -83,8 +84,8 @@ def convert(
         Bytes that may be used for rows on the way.
     weights, names : path, optional
         For a store: files with one weight a row, and with one name a column, a line each.
-    told : callable
-        Gets a line of text now and then: how far it is.
+    told, warned : callables
+        Get a line of text now and then: how far it is, and what cannot be kept.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def convert(
     if not to_store:
         if weights or names or compression or dtype != "auto":
             raise InputError("weights, names, dtype and compression are for stores; text has no place for them")
-        _to_text(source, destination, n_features, zero_based, told)
+        _to_text(source, destination, n_features, zero_based, told, warned or told)
         return None
     options = Options(None if keep_order else seed, dtype, compression, memory_budget)
     options.check()
@@ -129,13 +130,22 @@ def convert(
 
 
 def _to_text(
-    source: Path, destination: Path, n_features: int | None, zero_based: ZeroBased, told: Callable[[str], None]
+    source: Path,
+    destination: Path,
+    n_features: int | None,
+    zero_based: ZeroBased,
+    told: Callable[[str], None],
+    warned: Callable[[str], None],
 ) -> None:
     """Columns count from where they counted before, or from 1."""
     if kind_of(source) == "store":
-        from_zero = bool(Store(source).header.zero_based)
+        header = Store(source).header
+        from_zero = bool(header.zero_based)
+        lost = [word for word, has in (("weights", header.weighted), ("names", header.feature_names)) if has]
+        if lost:
+            warned(f"{source}: text has no place for the {' and '.join(lost)} of this store: they are left out")
     else:
-        from_zero = zero_based == "yes" or (zero_based == "auto" and source != STDIN and counts_from_zero(source))
+        from_zero = zero_based == "yes" or (zero_based == "auto" and not read_once(source) and counts_from_zero(source))
         zero_based = "yes" if from_zero else "no"
 
     def blocks() -> Iterator[tuple[Any, Floats]]:
@@ -183,7 +193,7 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
     number = 0
     for piece in pieces(file):
         try:
-            lines = piece.text.tobytes().decode().splitlines()
+            lines = piece.text.tobytes().decode().split("\n")[:-1]  # splitlines() knows of many more ends
         except UnicodeDecodeError as error:
             raise InputError(f"{file}: not UTF-8 text ({error.reason})") from None
         for line in lines:

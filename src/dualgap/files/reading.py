@@ -13,7 +13,7 @@ from . import archive
 from .data import Data
 from .store import MAGIC, Store
 from .svmlight import ZeroBased, counts_from_zero, read_svmlight, stream_svmlight
-from .text import STDIN, head_of
+from .text import head_of, read_once, shown
 
 Kind = Literal["model", "store", "text"]
 _MEND = "raise n_features (--n-features) or mend the row"
@@ -21,7 +21,7 @@ _MEND = "raise n_features (--n-features) or mend the row"
 
 def kind_of(path: str | os.PathLike[str]) -> Kind:
     """Whether a file is a model, a store, or something to be read as svmlight text."""
-    if Path(path) == STDIN:
+    if read_once(Path(path)):
         return "text"
     head = head_of(Path(path))
     if head.startswith(MAGIC):
@@ -61,8 +61,10 @@ def stream_data(
         return
     path = Path(path)
     if zero_based == "auto":
-        if path == STDIN:
-            raise InputError("standard input: say how its indices count, with --zero-based yes or no")
+        if read_once(path):
+            raise InputError(
+                f"{shown(path)}: can be read only once, so say how its indices count, with --zero-based yes or no"
+            )
         zero_based = "yes" if counts_from_zero(path) else "no"
     yield from stream_svmlight(
         path, n_features=n_features, zero_based=zero_based, threads=threads, too_wide=too_wide, block=block
@@ -91,5 +93,5 @@ def _widened(data: Data, n_features: int | None, too_wide: str) -> Data:
     X.resize(X.shape[0], n_features)
     names = data.feature_names
     if names is not None:
-        names = names[:n_features] if len(names) >= n_features else None
+        names = names[:n_features]
     return replace(data, X=X, feature_names=names)

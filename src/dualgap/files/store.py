@@ -66,7 +66,8 @@ class Header:
 
     def to_json(self) -> bytes:
         """As the metadata of the schema."""
-        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}).encode()
+        told = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        return json.dumps({**told, "checksum": _seal(told)}).encode()
 
 
 def schema(value_type: str, weighted: bool) -> Any:
@@ -161,6 +162,8 @@ class Store:
                 f"{where} is damaged: its checksum is {found} and should be {header.checksums[k]}; "
                 "convert the file anew"
             )
+        if starts[0] != 0 or not starts[-1] == columns.size == header.batch_entries[k]:
+            raise InputError(f"{where} is damaged: it has other entries than the header says; convert the file anew")
         if columns.size and int(columns.max()) >= header.d:
             raise InputError(
                 f"{where} is damaged: it names column {columns.max()} of {header.d}; convert the file anew"
@@ -185,11 +188,14 @@ class Store:
     def read(self) -> Data:
         """All rows, in memory."""
         header = self.header
-        values = np.empty(header.nnz, dtype=header.value_type)
-        columns = np.empty(header.nnz, dtype=np.uint32)
-        starts = np.zeros(header.n + 1, dtype=np.int64)
-        label = np.empty(header.n)
-        weight = np.empty(header.n) if header.weighted else None
+        try:
+            values = np.empty(header.nnz, dtype=header.value_type)
+            columns = np.empty(header.nnz, dtype=np.uint32)
+            starts = np.zeros(header.n + 1, dtype=np.int64)
+            label = np.empty(header.n)
+            weight = np.empty(header.n) if header.weighted else None
+        except (MemoryError, ValueError):  # beyond what there is, or beyond what can be counted
+            raise InputError(f"{self.path}: {header.n} rows with {header.nnz} entries do not fit into memory") from None
         entry = 0
         for data in self.blocks():
             rows, entries = slice(data.first, data.first + data.y.size), slice(entry, entry + data.X.nnz)
@@ -211,16 +217,20 @@ def _header(path: Path, found: Any) -> Header:
             f"{path}: an Arrow file, but no dualgap store: it lacks the metadata {KEY.decode()!r}; "
             "make one with `dualgap convert`"
         )
+    other: Any = VERSION
     try:
         told = json.loads(text)
-        kind, version = told.pop("format"), told.pop("version")
-        if kind == FORMAT and version != VERSION:
-            raise InputError(f"{path}: a store of version {version}, and this dualgap reads version {VERSION}")
+        if told["format"] == FORMAT and told["version"] != VERSION:
+            other = told["version"]
+        seal = told.pop("checksum")
+        sealed = seal == _seal(told)
+        kind, _ = told.pop("format"), told.pop("version")
         header = Header(**told)
         rows, entries = header.batch_rows, header.batch_entries
         names = header.feature_names
         sound = (
             kind == FORMAT
+            and sealed
             and all(
                 type(k) is int and k >= 0 for k in (header.n, header.d, header.nnz, header.present, *rows, *entries)
             )
@@ -236,11 +246,18 @@ def _header(path: Path, found: Any) -> Header:
             and header.zero_based in (None, True, False)
             and (names is None or (len(names) == header.d and all(isinstance(name, str) for name in names)))
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         sound = False
+    if other != VERSION:
+        raise InputError(f"{path}: a store of version {other!r}, and this dualgap reads version {VERSION}")
     if not sound:
         raise InputError(f"{path}: the metadata of this store are damaged; convert the file anew")
     return header
+
+
+def _seal(told: dict[str, Any]) -> str:
+    """CRC-32 of what a header says, however it is written."""
+    return f"{zlib.crc32(json.dumps(told, sort_keys=True).encode()):08x}"
 
 
 def _sound_classes(header: Header) -> bool:

@@ -18,6 +18,7 @@ from .data import Data
 from .fingerprint import RowDigests
 from .spool import Rows, Spool, joined
 from .store import KEY, Header, arrow, batch_of, schema
+from .text import shown
 from .writing import check_destination, replacing
 
 BATCH = 4_000_000  # bytes a record batch, or a little more
@@ -49,6 +50,8 @@ class Options:
             raise InputError(f"dtype={self.value_type!r} must be 'auto', 'float32' or 'float64'")
         if self.compression not in (None, "lz4", "zstd"):
             raise InputError(f"compression={self.compression!r} must be None, 'lz4' or 'zstd'")
+        if self.seed is not None and self.seed < 0:
+            raise InputError(f"seed={self.seed} must be at least 0")
         if self.memory_budget < SMALLEST_BUDGET:
             raise InputError(f"memory_budget={self.memory_budget} is too little; give at least {SMALLEST_BUDGET} bytes")
 
@@ -96,6 +99,8 @@ def write_store(
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
+    if not rows.shape[1]:
+        raise InputError("X has no columns")
     labels = _vector("y", y, rows.shape[0])
     weight = None if sample_weight is None else _vector("sample_weight", sample_weight, rows.shape[0])
     if weight is not None and weight.size and weight.min() < 0:
@@ -133,19 +138,23 @@ def write_blocks(
     spool = Spool(path.resolve().parent, options.memory_budget, options.seed)
     try:
         seen = _Seen()
+        origin = path
         for data in blocks:
+            origin = data.path
             if data.y.size:
                 seen.look(data)
                 spool.add(Rows(data.X, data.y, data.weight), data.done)
             told(f"read {seen.n:,} rows" + (f" ({100 * data.done:.0f}%)" if data.done else ""))
         if seen.n == 0:
-            raise InputError(f"{path}: nothing to write: there are no rows")
+            raise InputError(f"{shown(origin)}: no rows in it, only blank lines or comments")
         if not seen.present:
             raise InputError(f"{path}: all weights are 0; at least one row must have a positive weight")
         found = counting(seen.lowest)
         width = max(seen.highest + 1 - found.base, 1)
         if n_features is not None and width > n_features:
-            raise InputError(f"index {seen.highest} is beyond the {n_features} features, as indices count from 0")
+            raise InputError(
+                f"{shown(origin)}: index {seen.highest} is beyond the {n_features} features, as indices count from 0"
+            )
         names = seen.feature_names
         if names is not None and n_features is None:
             n_features = len(names)
@@ -200,7 +209,9 @@ class _Seen:
                 self.counts = None
         filled = np.diff(X.indptr) > 0
         squares = np.zeros(y.size)
-        squares[filled] = np.add.reduceat(np.square(X.data, dtype=np.float64), X.indptr[:-1][filled]) if X.nnz else 0.0
+        with np.errstate(over="ignore"):  # of values that no solver takes
+            entries = np.square(X.data, dtype=np.float64)
+        squares[filled] = np.add.reduceat(entries, X.indptr[:-1][filled]) if X.nnz else 0.0
         lengths = np.sqrt(squares)
         self.smallest, self.largest = min(self.smallest, float(lengths.min())), max(self.largest, float(lengths.max()))
         self.lengths += float(lengths.sum())
@@ -230,7 +241,8 @@ def _write(
         for block in _blocks(spool.rows(), options.batch, np.dtype(value_type).itemsize):
             X = block.X
             X.indices -= counting.base
-            X.data = X.data.astype(value_type, copy=False)
+            with np.errstate(over="ignore"):
+                X.data = X.data.astype(value_type, copy=False)
             if not np.isfinite(X.data).all():
                 raise InputError(f"{path}: values beyond float32; convert with --dtype float64")
             batch, checksum = batch_of(layout, X, block.y, block.weight)

@@ -78,6 +78,12 @@ class StoreFeed:
                     f"{self.name}: batch {k} (rows {span.start} to {span.stop - 1}) is damaged: its checksum is "
                     f"{found} and should be {self.store.header.checksums[k]}; convert the file anew"
                 )
+            sound = starts[0] == 0 and starts[-1] == columns.size and bool((np.diff(starts) >= 0).all())
+            if not sound or (columns.size and int(columns.max()) >= self.d):
+                raise InputError(
+                    f"{self.name}: batch {k} (rows {span.start} to {span.stop - 1}) is damaged: its entries are not "
+                    "those of the header; convert the file anew"
+                )
         rows = CSR(canonical(values, values.dtype), canonical(columns, np.uint32), canonical(starts, np.int64))
         return Chunk(rows, canonical(y, np.float64), weight, span)
 

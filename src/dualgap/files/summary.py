@@ -89,7 +89,8 @@ class _Seen:
             for array in (self.squares, self.counts):
                 array.resize(max(self.width, 2 * array.size), refcheck=False)
         if X.nnz:
-            squares = np.square(X.data, dtype=np.float64)
+            with np.errstate(over="ignore"):  # of values that no solver takes
+                squares = np.square(X.data, dtype=np.float64)
             np.add.at(self.squares, X.indices, squares)
             np.add.at(self.counts, X.indices, 1)
             lengths[filled] = np.sqrt(np.add.reduceat(squares, firsts))

@@ -25,7 +25,7 @@ from ..memory import available_memory
 from .data import Data, csr_over
 from .svmlight_lines import LineError, Range, parse_line
 from .svmlight_pieces import HIGHEST, Part, PieceError, parse_piece
-from .text import STDIN, Piece, pieces, shown
+from .text import STDIN, Piece, pieces, read_once, shown
 
 ZeroBased = Literal["auto", "yes", "no"]
 
@@ -227,7 +227,7 @@ def _qid_notes(qids: int) -> tuple[str, ...]:
 def _complain_about(path: Path, line: int, allowed: Range) -> None:
     """Read that line again, for the sake of the column; the standard input cannot be read twice."""
     before = 0
-    for piece in () if path == STDIN else pieces(path):
+    for piece in () if read_once(path) else pieces(path):
         ends = np.flatnonzero(piece.text == 10)
         if before + ends.size >= line:
             number = line - before - 1

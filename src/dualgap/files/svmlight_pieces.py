@@ -39,10 +39,10 @@ class PieceError(Exception):
 
 def parse_piece(text: Bytes, allowed: Range) -> Part:
     """Compiled code as far as it gets, then one line the careful way, and on."""
-    most_rows, most_entries = text.size // 2 + 1, text.size // 4 + 1  # "1\n", " 1:1"
+    most_rows, most_entries = _counted(text)
     labels, values = np.empty(most_rows), np.empty(most_entries)
     starts, columns = np.zeros(most_rows + 1, dtype=np.int64), np.empty(most_entries, dtype=np.uint32)
-    gaps = np.empty(text.size, dtype=np.int64)
+    gaps = np.empty(most_rows, dtype=np.int64)
     tally = np.array([0, 0, 0, 0, HIGHEST + 1, -1, 0, 0], dtype=np.int64)
     low, high = allowed.low, allowed.high
     while True:
@@ -112,6 +112,16 @@ def _put_in_order(text: Bytes, part: Part, allowed: Range) -> None:
 _AT, _ROWS, _ENTRIES, _LINES, _LOWEST, _UPPERMOST, _UNORDERED, _QIDS = range(8)  # what `tally` counts
 _TAB, _NEWLINE, _RETURN, _BLANK, _HASH, _COLON = 9, 10, 13, 32, 35, 58
 _ODD = -1  # a place where the careful parser must look
+
+
+@kernel
+def _counted(text: Bytes) -> tuple[int, int]:
+    """How many lines and how many colons there are: rows and entries are no more."""
+    lines = colons = 0
+    for c in text:
+        lines += c == _NEWLINE
+        colons += c == _COLON
+    return lines, colons
 
 
 @kernel

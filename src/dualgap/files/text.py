@@ -108,6 +108,11 @@ def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
             yield from _streamed(path, raw, packed, size)
 
 
+def read_once(path: Path) -> bool:
+    """Whether what is read is gone: the standard input, pipes and the like."""
+    return path == STDIN or (path.exists() and not path.is_file() and not path.is_dir())
+
+
 def head_of(path: Path) -> bytes:
     """The first bytes of a file that can be read; what kind of file it is shows in them."""
     with _readable(path) as raw:
