@@ -351,20 +351,6 @@ def test_score_lets_those_go_that_are_satisfied_with_the_most_slack() -> None:
     assert chosen > 5
 
 
-@pytest.mark.parametrize("eviction", ["score", "threshold", "random"])
-def test_no_row_is_held_twice(eviction: str) -> None:
-    """The lecture's A is a set: a second copy of a row would take the room of another one."""
-    _, streamed = problems()
-    solver = made("cached-loops", cache=0.5, eviction=eviction)
-    state = solver.start(streamed, None)
-    while state.progress.number < 4:
-        state = solver.step(streamed, state, 40, None)
-        solver.judged(streamed, state)
-        ids = state.ids[state.order[: state.progress.size]]
-        assert np.unique(ids).size == ids.size
-    solver.close(streamed)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_long_row_finds_room_if_enough_others_leave(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

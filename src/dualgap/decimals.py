@@ -112,7 +112,7 @@ def to_float(w: Any, q: Any) -> Any:
     if mantissa >= _HIDDEN << _ONE:
         mantissa = _HIDDEN
         exponent += 1
-    return math.ldexp(np.float64(mantissa), exponent - 1075)
+    return math.ldexp(np.float64(mantissa), int(exponent) - 1075)
 
 
 @kernel
@@ -168,10 +168,10 @@ def write_float(value: float, out: Bytes, at: int) -> int:
         return write_whole(np.int64(value), out, at)  # type: ignore[arg-type]
     if value < 9e9:  # few decimals are common, and need no more than one exact division to check
         for k in (3, 7, 12):
-            whole: Any = np.int64(value * _EXACT_POWERS[k] + 0.5)
-            if whole < 9007199254740992 and whole / _EXACT_POWERS[k] == value:
-                return _write_decimal(whole, k, out, at)
-    if not 1e-290 < value < 1e290:
+            scaled = value * _EXACT_POWERS[k] + 0.5
+            if scaled < 9007199254740992.0 and math.floor(scaled) / _EXACT_POWERS[k] == value:
+                return _write_decimal(np.int64(scaled), k, out, at)  # type: ignore[arg-type]
+    if not 1e-290 < value < 1e290 or math.frexp(value)[0] == 0.5:  # below a power of 2 numbers lie closer than above
         return -1
     ten = math.floor(math.log10(value))
     for digits in range(15, 18):

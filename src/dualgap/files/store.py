@@ -231,12 +231,15 @@ def _header(path: Path, found: Any) -> Header:
         sound = (
             kind == FORMAT
             and sealed
+            and all(isinstance(several, list) for several in (rows, entries, header.checksums, header.digests))
+            and all(isinstance(word, str) for word in header.checksums)
             and all(
                 type(k) is int and k >= 0 for k in (header.n, header.d, header.nnz, header.present, *rows, *entries)
             )
             and (header.n, header.nnz) == (sum(rows), sum(entries))
             and len(rows) == len(entries) == len(header.checksums)
             and header.n > 0
+            and max(header.n, header.nnz) < 2**48
             and _sound_classes(header)
             and 0 < header.d <= 2**32
             and header.value_type in ("float32", "float64")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -15,6 +16,10 @@ from ..feeds import Chunk
 from ..rows import CSR
 from ..sources import in_memory
 from .store import Store, arrow, checksum
+
+_KEPT = 8  # buffers for batches, more than are in use at a time
+_UNUSED = 3  # references to a buffer that only its list, a loop variable and the question itself hold
+_PADDING = 64
 
 
 class StoreFeed:
@@ -46,6 +51,9 @@ class StoreFeed:
             raise InputError(f"{self.name}: cannot be read: {error.strerror}") from None
         self._signature = self._look()
         self._places = None if header.compression else _places(store)
+        if self._places is not None:
+            self.chunk_bytes = max(end - begin for begin, end, _ in self._places)
+        self._buffers: list[Any] = []
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -65,7 +73,7 @@ class StoreFeed:
             )
             return Chunk(rows, canonical(data.y, np.float64), data.weight, span)
         begin, end, parts = self._places[k]
-        buffer = np.empty(end - begin, dtype=np.uint8)
+        buffer = self._buffer(end - begin)
         self._fill(buffer, begin, k)
         starts, columns, values, y, *rest = (
             buffer[at - begin : at - begin + size].view(dtype) for at, size, dtype in parts
@@ -86,6 +94,16 @@ class StoreFeed:
                 )
         rows = CSR(canonical(values, values.dtype), canonical(columns, np.uint32), canonical(starts, np.int64))
         return Chunk(rows, canonical(y, np.float64), weight, span)
+
+    def _buffer(self, size: int) -> Any:
+        """Memory that nobody looks at any more, or new: fresh pages cost as much as reading does."""
+        for whole in self._buffers:
+            if sys.getrefcount(whole) <= _UNUSED:  # every view of a buffer holds on to it
+                return whole[:size]
+        whole = np.empty(max(self.chunk_bytes, size) + _PADDING, dtype=np.uint8)
+        if len(self._buffers) < _KEPT:
+            self._buffers.append(whole)
+        return whole[:size]
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:
         """Labels and weights of a batch; the rows are not read."""

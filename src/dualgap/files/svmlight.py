@@ -91,7 +91,7 @@ def stream_svmlight(
     for part, done in _parts(path, allowed, threads, block):
         columns = part.columns
         columns -= np.uint32(base)
-        width = n_features or part.highest + 1 - base
+        width = part.highest + 1 - base if n_features is None else n_features + int(zero_based == "auto")
         yield Data(
             path,
             csr_over(part.values, columns, part.starts, (part.labels.size, max(width, 1))),

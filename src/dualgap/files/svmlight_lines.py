@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _TOKEN = re.compile(rb"\S+")
 _WORDS = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 

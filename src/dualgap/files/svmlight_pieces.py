@@ -136,24 +136,24 @@ def _number(text: Bytes, at: int) -> Any:
     first = at
     c = np.int64(text[at]) - 48
     while 0 <= c <= 9:
-        digits = 10 * digits + c
         significant += significant > 0 or c > 0
-        at += 1
-        c = np.int64(text[at]) - 48
         if significant > MOST_DIGITS:
             return 0.0, _ODD
+        digits = 10 * digits + c
+        at += 1
+        c = np.int64(text[at]) - 48
     count = at - first
     if c == -2:  # a point
         at += 1
         first = at
         c = np.int64(text[at]) - 48
         while 0 <= c <= 9:
-            digits = 10 * digits + c
             significant += significant > 0 or c > 0
-            at += 1
-            c = np.int64(text[at]) - 48
             if significant > MOST_DIGITS:
                 return 0.0, _ODD
+            digits = 10 * digits + c
+            at += 1
+            c = np.int64(text[at]) - 48
         places = at - first
         count += places
     if count == 0:

@@ -22,6 +22,7 @@ from ..arrays import Floats
 from ..decimals import LONGEST, Bytes, write_float, write_whole
 from ..errors import InputError
 from ..jit import kernel
+from .svmlight_pieces import HIGHEST
 from .writing import replacing
 
 _ENTRIES = 200_000  # formatted at a time
@@ -47,7 +48,17 @@ def write_svmlight(
         How many format numbers; by default as many as the process may use.
     """
     rows = sp.csr_array(X)
-    labels = np.asarray(y, dtype=np.float64)
+    if rows.ndim != 2:
+        raise InputError(f"X has shape {rows.shape}; it must have rows and columns")
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    if rows.nnz and int(rows.indices.max()) + (not zero_based) > HIGHEST:
+        raise InputError(f"X has column {rows.indices.max()}; indices beyond {HIGHEST} cannot be read again")
+    try:
+        labels = np.asarray(y, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise InputError("y holds something else than numbers; encode the labels as numbers first") from None
     if labels.shape != (rows.shape[0],):
         raise InputError(f"y has shape {labels.shape} and X has {rows.shape[0]} rows; there must be one label a row")
     with replacing(path) as raw, packed(Path(path), raw) as stream:

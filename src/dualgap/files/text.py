@@ -57,6 +57,7 @@ class _Zstandard:
         self._raw, self._library = raw, library
         self._frame: Any = None
         self._input = b""
+        self._step = 1 << 10  # bytes to unpack at a time: 4 of them can hold 128 kB
 
     def read(self, size: int) -> bytes:
         """Some bytes, at most ``size`` or a little more; none at the end."""
@@ -69,15 +70,16 @@ class _Zstandard:
                 break
             if self._frame is None:
                 self._frame = self._library.ZstdDecompressor().decompressobj()
+            some, self._input = self._input[: self._step], self._input[self._step :]
             try:
-                part = self._frame.decompress(self._input)
+                part = self._frame.decompress(some)
             except self._library.ZstdError as error:
                 raise OSError(str(error)) from None
             parts.append(part)
             length += len(part)
-            self._input = b""
+            self._step = max(64, self._step // 8) if len(part) > 1 << 20 else min(2 * self._step, 1 << 17)
             if self._frame.eof:
-                self._input, self._frame = self._frame.unused_data, None
+                self._input, self._frame = self._frame.unused_data + self._input, None
         return b"".join(parts)
 
 
@@ -102,7 +104,7 @@ def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
     """The text of a file in pieces of some megabytes, each of which ends with a line (and a newline, come what may)."""
     size = size or PIECE
     with _opened(path) as (raw, packed):
-        if packed is None and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        if packed is None and path != STDIN and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
             yield from _mapped(raw, size)
         else:
             yield from _streamed(path, raw, packed, size)
@@ -151,14 +153,11 @@ def _streamed(path: Path, raw: IO[bytes], packed: _Format | None, size: int) -> 
     stream: Any = raw if packed is None else packed.open(raw)
     rest: list[bytes] = []  # of a line that is longer than a piece, perhaps
     lines = 0
-    first = True
-    while True:
-        block = _read(path, stream, packed, size, lines)
-        if first and block.startswith(_BOM):
-            block = block[len(_BOM) :]
-        first = False
-        if not block:
-            break
+    block = b""
+    while len(block) < len(_BOM) and (more := _read(path, stream, packed, size, lines)):
+        block += more  # a pipe may hand on less than was asked for
+    block = block.removeprefix(_BOM) or _read(path, stream, packed, size, lines)
+    while block:
         cut = block.rfind(b"\n") + 1
         if cut:
             text = b"".join([*rest, block[:cut]])
@@ -166,6 +165,7 @@ def _streamed(path: Path, raw: IO[bytes], packed: _Format | None, size: int) -> 
             yield Piece(_array(text), raw.tell() / length if length else 0.0)
             rest = []
         rest.append(block[cut:])
+        block = _read(path, stream, packed, size, lines)
     last = b"".join(rest)
     if last:
         yield Piece(_array(last + b"\n"), 1.0)
