@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dualgap.files.store import KEY, checksum
+from dualgap.files.store import KEY, _seal, checksum
 
 from .seeds import PACKERS
 
@@ -178,6 +178,9 @@ def _written_anew(data: bytes, random: Random) -> bytes:
     if random.random() < 0.6:
         k = random.randrange(len(batches))
         batches[k], told["checksums"][k] = _changed_batch(batches[k], told["checksums"][k], random)
+    told.pop("checksum", None)
+    if random.random() < 0.95:  # beyond the seal of the header
+        told["checksum"] = _seal(told)
     sink = io.BytesIO()
     text = json.dumps(told).encode()
     layout = layout.with_metadata({KEY: text if random.random() < 0.97 else b"[" * 3000})
