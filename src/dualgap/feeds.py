@@ -17,7 +17,7 @@ import numpy as np
 
 from .arrays import Floats, canonical
 from .errors import InputError
-from .rows import CSR, Dense, Rows, squared_lengths
+from .rows import CSR, Dense, Rows, squared_lengths, squares
 from .sources import Block, InMemory
 
 T = TypeVar("T")
@@ -108,10 +108,12 @@ class OnDisk:
         first = not self._seen[k]
         chunk = self.feed.load(k, first)
         y = canonical(self.targets(chunk.y), np.float64)
-        norms = squared_lengths(chunk.rows, self.d, chunk.span.start)
         if first:
+            norms = squared_lengths(chunk.rows, self.d, chunk.span.start)
             self.check(y, chunk.span.start)
             self._seen[k] = True
+        else:
+            norms = canonical(squares(chunk.rows, y.size), np.float64)
         weight = np.ones(y.size) if chunk.weight is None else chunk.weight
         return Block(chunk.rows, y, canonical(weight, np.float64), norms, chunk.span)
 
