@@ -386,6 +386,17 @@ def test_a_row_larger_than_all_memory_ends_the_run_with_its_number(
     assert "row 37 has 200 entries" in outcome.reason.message
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared", "huber"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_free_bias_is_found_with_few_rows_at_hand(name: str, loss: str) -> None:
+    """In memory, where it is on offer: the centre of the bias must not run away before all rows have been seen."""
+    X, y, weight = data(real=loss != "hinge")
+    outcome = dualgap.fit(
+        X, y, loss=loss, sample_weight=weight, solver=name, cache=5, bias="exact", gap=1e-2, max_epochs=6000
+    )
+    assert outcome.converged, outcome.reason
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_chunks_of_an_iterator_train_to_the_same_optimum(name: str) -> None:
     X, y, weight = data()
