@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -255,9 +254,7 @@ def test_chunks_of_a_store_are_its_rows(
     X, y, weight = data()
     X = X.astype(np.float32)
     path = tmp_path / "rows.arrow"
-    write_store(
-        path, X, y, weight if weighted else None, keep_order=True, dtype=dtype, compression=compression
-    )
+    write_store(path, X, y, weight if weighted else None, keep_order=True, dtype=dtype, compression=compression)
     feed = StoreFeed(Store(path))
     assert feed.chunks > 3
     total = weight.sum() if weighted else 50
@@ -321,12 +318,12 @@ def test_a_feed_closes_its_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.arrow"
     write_store(path, X, y)
     store = Store(path)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
         feed = StoreFeed(store)
         feed.load(0, True)
         del feed
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def chunked(X: Any, y: Any, weight: Any = None, step: int = 8) -> Callable[[], Iterator[Any]]:

@@ -90,7 +90,7 @@ def test_a_judgement_in_passing_is_the_judgement_in_memory(name: str, loss: str,
     whole, streamed = problems(loss, bias, matrix)
     state, judged = driven(made(name), streamed, 6000)
     assert len(judged) >= 3
-    duals = []
+    best = 0.0
     for point, found in judged:
         here = whole.judge(point)
         assert abs(found.primal - here.primal) <= found.primal_error + here.primal_error
@@ -99,8 +99,8 @@ def test_a_judgement_in_passing_is_the_judgement_in_memory(name: str, loss: str,
         assert found.b == pytest.approx(here.b, rel=1e-12, abs=1e-14)
         assert found.primal + found.primal_error + found.dual_error >= found.dual
         np.testing.assert_allclose(point.w, here.w, rtol=0.0, atol=1e-12 * (1 + np.abs(here.w).max()))
-        duals.append(here.dual)
-    assert duals == sorted(duals)  # coordinate steps only ever raise it
+        assert here.dual >= best - 2 * here.dual_error  # coordinate steps only ever raise it
+        best = here.dual
     assert_follows(whole, state)
 
 
@@ -127,13 +127,13 @@ def test_every_step_raises_the_dual(name: str, loss: str) -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("options", [{}, {"eviction": "threshold"}, {"eviction": "random"}], ids=str)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in NAMES] + [("cached-loops", {"eviction": rule}) for rule in ("threshold", "random")],
+)
 def test_it_makes_no_difference_into_which_budgets_a_run_is_cut(
     name: str, options: dict[str, Any], streaming: bool
 ) -> None:
-    if options and name != "cached-loops":
-        pytest.skip("an option of cached-loops")
     states = [driven(made(name, **options), problems()[streaming], 2500, budget)[0] for budget in (1, 7, 1000)]
     for other in states[1:]:
         assert_same(states[0], other)
@@ -429,7 +429,7 @@ def stored(folder: Path, name: str, tmp_path: Path, **options: Any) -> Path:
 def test_on_real_data_the_certificate_is_that_of_memory_and_passes_are_few(
     name: str, data_folder: Path, tmp_path: Path
 ) -> None:
-    """A tenth of the rows in memory, C=1, to 1e-3: at most 10 passes over the disk, and a quarter of what block takes."""
+    """A tenth of the rows in memory, C=1, to 1e-3: at most 10 passes over the disk, a quarter of those of block."""
     path = stored(data_folder, name, tmp_path)
     outcome = dualgap.fit(path, solver="cached-loops", cache=0.1, lockstep=True, gap=1e-3)
     assert outcome.converged
@@ -443,17 +443,9 @@ def test_on_real_data_the_certificate_is_that_of_memory_and_passes_are_few(
         return
     passes = outcome.trace[-1].measures["passes"]
     assert passes <= 10
-    block = dualgap.fit(path, solver="block", cache=0.1, gap=1e-3, max_epochs=40 * 10)
-    assert not block.converged or block.trace[-1].measures["passes"] >= 4 * passes
-
-
-@pytest.mark.parametrize("name", ["a9a", "w8a", "wikitox-bow"])
-def test_passes_with_a_tenth_of_the_rows_at_hand(name: str, data_folder: Path) -> None:
-    """The same with rows that are in memory anyway: 5.5, 3.5 and 3 passes when this was written."""
-    file = data_folder / f"{name}.svm.bz2"
-    if not file.exists():
-        pytest.skip(f"{file} is not there")
-    found = read_data(file)
-    outcome = dualgap.fit(found.X, found.y, solver="cached-loops", cache=0.1, gap=1e-3)
-    assert outcome.converged
-    assert outcome.trace[-1].measures["passes"] <= 10
+    resident = dualgap.fit(found.X, found.y, solver="cached-loops", cache=0.1, gap=1e-3)
+    assert resident.converged
+    assert resident.trace[-1].measures["passes"] <= 10
+    block = dualgap.fit(path, solver="block", cache=0.1, inner=10, gap=1e-3, max_epochs=4 * passes * 10)
+    assert not block.converged
+    assert block.trace[-1].measures["passes"] >= 4 * passes - 1

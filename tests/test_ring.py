@@ -113,9 +113,7 @@ def test_any_sequence_keeps_the_rows_that_are_present(operations: Any, grows: bo
     st.integers(0, 9),
     st.lists(st.integers(0, 4), max_size=SLOTS),
 )
-def test_fits_is_the_largest_number_that_goes_in(
-    rows: list[tuple[int, float]], first: int, already: list[int]
-) -> None:
+def test_fits_is_the_largest_number_that_goes_in(rows: list[tuple[int, float]], first: int, already: list[int]) -> None:
     ring, size = ring_of(12, grows=False), 0
     if already:
         there = block_of(already, 100, [1.0] * len(already))

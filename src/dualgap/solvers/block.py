@@ -47,6 +47,10 @@ class BlockMinimisation:
         if self.inner < 1:
             raise InputError(f"inner={self.inner!r} must be a number of sweeps >= 1")
 
+    @property
+    def epochs_a_pass(self) -> int:
+        return math.ceil(self.inner / (1.0 - self._keep))
+
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Nothing in memory yet."""
         return out_of_core.begin(problem, warm, self.seed, out_of_core.capacity(problem, self.cache))
@@ -60,8 +64,9 @@ class BlockMinimisation:
             if state.progress.owed <= 0:
                 try:
                     state = self._load(engine, state)
-                except InputError:
-                    break  # `failure` has the words
+                except InputError as error:
+                    engine.failure = str(error)
+                    break
             before = state.progress
             state = out_of_core.train(problem, engine, state, min(stop - before.visits, before.owed), False)
             owed = before.owed - (state.progress.visits - before.visits)
@@ -91,6 +96,10 @@ class BlockMinimisation:
             assert piece is not None  # it was waited for
             row = state.progress.row
             count = ring.fits(piece.block, row, state.progress.size)
+            while count == 0 and new == 0 and size > 0:  # what was kept is in the way of a long row
+                size = ring.evict(out_of_core.shuffled(state, size)[: -(-size // 2)], size)
+                state = state._replace(progress=state.progress._replace(size=size))
+                count = ring.fits(piece.block, row, size)
             if count == 0 and new == 0:
                 count = 1  # a single row larger than the ring: the ring knows what to say
             if count == 0:

@@ -92,8 +92,9 @@ class CachedLoops:
             if progress.owed <= 0:
                 try:
                     state = self._take_in(engine, state)
-                except InputError:
-                    break  # `failure` has the words
+                except InputError as error:
+                    engine.failure = str(error)
+                    break
                 progress = state.progress
             left = stop - progress.visits
             slice_ = min(left, progress.owed) if progress.owed > 0 else min(left, progress.size)
@@ -113,17 +114,17 @@ class CachedLoops:
         most = min(rows, max(1, ring.slots // _PORTION))
         size = progress.size
         count = ring.fits(piece.block, progress.row, size)
-        if count < most and size:
-            size = self._make_room(engine, state, most)
+        while size and count < most and (count == 0 or size == progress.size):
+            size = self._make_room(engine, state, size, most)
             count = ring.fits(piece.block, progress.row, size)
         count = min(max(count, 1), most)
         size = ring.insert(piece.block, progress.row, progress.row + count, size)
         owed = int(np.ceil(self.sweeps * count))
         return engine.advanced(state, piece, count, size, owed)
 
-    def _make_room(self, engine: Engine, state: State, rows: int) -> int:
+    def _make_room(self, engine: Engine, state: State, size: int, rows: int) -> int:
         """Evict rows for so many new ones; how many stay."""
-        ring, size = engine.ring, state.progress.size
+        ring = engine.ring
         leaving = min(size, max(rows - (ring.slots - size), ring.slots // _LEAVE, 1))
         places = out_of_core.shuffled(state, size)
         if self.eviction == "score" and leaving < size:

@@ -65,7 +65,7 @@ class FreeBias:
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """Let the inner solver work, at most until the centre is to move; then move it."""
-        end = state.moved + problem.present
+        end = state.moved + problem.present * getattr(self.inner, "epochs_a_pass", 1)
         budget = min(budget, end - state.counts.visits)
         held, inner = centred(problem, state.centre, state.mu), state.inner
         if last is not None:  # its w(beta) is that of a scaled beta, and of no use

@@ -105,7 +105,6 @@ class Engine:
         self._on_disk = source if isinstance(source, OnDisk) else OnDisk(feed_of(problem), memory_budget=0)
         self._problem, self._state, self._rides = problem, state, rides
         self.judged: deque[tuple[Point, Judgement]] = deque()
-        self.corrections: deque[tuple[Floats, float]] = deque()
         self._passing: InPassing | None = None
         self.failure: str | None = None
         self.b = state.progress.b
@@ -132,9 +131,10 @@ class Engine:
         if self.piece is None:
             try:
                 self.piece = self.reader.take(wait)
-            except InputError as error:
-                self.failure = str(error)
+            except InputError:
                 raise
+            except Exception as error:  # whatever a source of chunks may raise: what has been learned is not lost
+                raise InputError(f"{self._on_disk.feed.name}: cannot be read on: {error!r}") from error
         return self.piece
 
     def advanced(self, state: State, piece: Piece, rows: int, size: int, owed: int) -> State:
@@ -206,10 +206,6 @@ def resume(
     engine.b = state.progress.b
     if last is not None:
         state.w[:], engine.b = last.w, last.b
-    elif engine.corrections:
-        shift, b = engine.corrections.popleft()
-        np.add(state.w, shift, out=state.w)
-        engine.b += b
     return engine
 
 
@@ -221,9 +217,7 @@ def judged(problem: Problem, state: Any) -> tuple[Point, Judgement] | None:
     engine = _engines.get(problem.source)
     if engine is None or not engine.judged:
         return None
-    point, found = engine.judged.popleft()
-    engine.corrections.append((found.w - point.w, found.b - point.b))
-    return point, found
+    return engine.judged.popleft()
 
 
 def feed_of(problem: Problem) -> Feed:
