@@ -35,7 +35,7 @@ from .run import finite
 
 Row = dict[str, Any]
 SHARE = 0.1  # of the rows in memory
-PATIENCE = 120.0  # seconds for a solver that may never arrive
+PATIENCE = 60.0  # seconds for a solver that may never arrive
 BUDGET = 2_000_000_000
 
 
@@ -85,7 +85,7 @@ def _to_gap(path: Path, solver: str) -> dict[str, Any]:
 
 def _source(path: Path) -> OnDisk:
     feed = StoreFeed(Store(path))
-    return OnDisk(feed, lambda y: np.where(y > 0, 1.0, -1.0), memory_budget=BUDGET)
+    return OnDisk(feed, lambda y: np.where(y > 0, 1.0, -1.0), memory_budget=None)
 
 
 def rates(folder: Path) -> Iterator[Row]:

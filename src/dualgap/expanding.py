@@ -173,7 +173,7 @@ class Expanded:
         self._feed, self.expansion = feed, expansion
         self.name, self.n, self.inputs = feed.name, feed.n, feed.d
         self.labels, self.total_weight, self.present = feed.labels, feed.total_weight, feed.present
-        self.d = expansion.width(feed.d)
+        self.d, self.steady = expansion.width(feed.d), feed.steady
         sample = feed.load(0, True)
         head = min(200, sample.y.size)
         rows = CSR(sample.rows.values, sample.rows.columns, sample.rows.starts[: head + 1])

@@ -57,6 +57,8 @@ class Feed(Protocol):
     def chunks(self) -> int: ...
     @property
     def chunk_bytes(self) -> int: ...  # of the largest one
+    @property
+    def steady(self) -> bool: ...  # a chunk that has been loaded once is sure to be the same again
     def load(self, k: int, first: bool) -> Chunk: ...  # first: it has not been loaded before, so look closely
     def labelled(self, k: int) -> tuple[Floats, Floats | None]: ...  # labels and weights alone
 
@@ -71,7 +73,7 @@ class OnDisk:
         feed: Feed,
         targets: Callable[[Floats], Floats] = lambda labels: labels,
         *,
-        memory_budget: int,
+        memory_budget: int | None,
         d: int | None = None,
     ) -> None:
         self.feed, self.targets, self.memory_budget = feed, targets, memory_budget
@@ -105,11 +107,14 @@ class OnDisk:
 
     def load(self, k: int) -> Block:
         """A chunk as a block; the first time its checksum is compared, and its targets are looked at."""
-        first = not self._seen[k]
+        first = not (self._seen[k] and self.feed.steady)
         chunk = self.feed.load(k, first)
         y = canonical(self.targets(chunk.y), np.float64)
         if first:
-            norms = squared_lengths(chunk.rows, self.d, chunk.span.start)
+            try:
+                norms = squared_lengths(chunk.rows, self.d, chunk.span.start)
+            except InputError as error:
+                raise InputError(f"{self.feed.name}: {error}") from None
             self.check(y, chunk.span.start)
             self._seen[k] = True
         else:
@@ -233,6 +238,7 @@ class FromMemory:
     """A feed of rows that are in memory anyway: for small data, for tests, and to compare."""
 
     name = "memory"
+    steady = True
 
     def __init__(self, source: InMemory, rows: int | None = None) -> None:
         self._source = source

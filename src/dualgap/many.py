@@ -73,7 +73,7 @@ def one_vs_rest(X: Any, y: Any = None, **options: Any) -> Many:
         size = training_bytes(feed.n, feed.d, feed.entries, feed.value_bytes)
         budget = streaming_budget(size, given_budget)
         if budget is not None or "cache" in options:
-            return _from_disk(feed, classes, budget or size, options)
+            return _from_disk(feed, classes, budget, options)
         X, y, weight = all_of(feed)
         options = {**options, "sample_weight": weight}
     elif given_budget is not None:
@@ -98,7 +98,7 @@ def _feed(X: Any, y: Any, options: dict[str, Any]) -> Feed | None:
     return feed if expansion is None else Expanded(feed, expansion)
 
 
-def _from_disk(feed: Feed, classes: Floats, budget: int, options: dict[str, Any]) -> Many:
+def _from_disk(feed: Feed, classes: Floats, budget: int | None, options: dict[str, Any]) -> Many:
     """Runs in lockstep over one feed."""
     defaults: dict[str, Any] = {
         "loss": "hinge", "C": None, "lam": None, "solver": "auto", "gap": 1e-3, "bias": "none", "rho": 1.0,
@@ -110,7 +110,8 @@ def _from_disk(feed: Feed, classes: Floats, budget: int, options: dict[str, Any]
     with Shared(feed, classes.size) as shared, CtrlC() as ctrl_c:
         runs: list[Generator[Record, None, Outcome]] = []
         for label in classes:
-            source = OnDisk(shared, targets_of((None, label)), memory_budget=budget // classes.size)
+            share = None if budget is None else budget // classes.size
+            source = OnDisk(shared, targets_of((None, label)), memory_budget=share)
             task = prepare(Given(source, None, None), limits=limits, seed=seed, options=dict(options), **settings)
             solver: Any = task.solver
             if hasattr(solver, "lockstep"):
@@ -147,7 +148,7 @@ class Shared:
         self._feed = feed
         self.name, self.n, self.d, self.entries = feed.name, feed.n, feed.d, feed.entries
         self.value_bytes, self.labels, self.chunks = feed.value_bytes, feed.labels, feed.chunks
-        self.total_weight, self.present = feed.total_weight, feed.present
+        self.total_weight, self.present, self.steady = feed.total_weight, feed.present, feed.steady
         self.chunk_bytes = feed.chunk_bytes // runs  # they share what has been read
         self.loads = 0  # chunks that were really read
         self._kept: dict[int, Future[Chunk]] = {}

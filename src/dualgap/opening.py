@@ -57,6 +57,8 @@ def source_of(given: Given, loss: Loss) -> tuple[InMemory | OnDisk, Any, str | N
         return given.X, None, None
     X, y, weight = given.X, given.y, given.sample_weight
     if isinstance(X, str | os.PathLike) and kind_of(X) != "store":
+        if budget is not None and given.expansion is None:
+            raise InputError(f"{X}: text is read whole; `dualgap convert` makes a store of it, which can stay on disk")
         data = read_data(X)
         X, y, weight = data.X, data.y, data.weight
     feed: Feed | None = None
@@ -90,7 +92,7 @@ def _from_feed(
         X, y, weight = all_of(feed)
         return in_memory(X, targets(y), weight, threads=given.threads), classes, None
     note = streaming_note(feed.name, size, budget) if budget is not None and given.memory_budget is None else None
-    return OnDisk(feed, targets, memory_budget=budget or size), classes, note
+    return OnDisk(feed, targets, memory_budget=budget), classes, note
 
 
 def training_bytes(n: int, d: int, entries: int, value_bytes: int) -> int:

@@ -94,6 +94,8 @@ def command(**given: Any) -> int:
         emit(trained.summary())
     elif not settings.quiet:
         trained.report()
+    if trained.trace_failure is not None:
+        return complain(f"{trained.trace_failure} (the model is saved as {file})")
     if trained.outcome.reason.name == "interrupted":
         return INTERRUPTED
     if trained.outcome.reason.name == "broken":

@@ -80,6 +80,7 @@ class Trained:
     outcome: Outcome
     last: Record
     model: Model
+    trace_failure: str | None = None
 
     @property
     def loss(self) -> str:
@@ -177,7 +178,8 @@ def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinne
 
     data = _read(settings, options, spinner)
     held_out = _held_out(settings, data, spinner)
-    outcome, last = _fit(settings, options, data, held_out, spinner)
+    trace = None if settings.trace is None else _Trace(settings.trace)
+    outcome, last = _fit(settings, options, data, held_out, trace, spinner)
     given = settings.C if settings.lam is not None else settings.C or 1.0
     model = model_of(
         outcome,
@@ -193,7 +195,7 @@ def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinne
         n_inputs=data.shape[1],
     )
     save_model(file, model)
-    return Trained(settings, file, data, outcome, last, model)
+    return Trained(settings, file, data, outcome, last, model, None if trace is None else trace.failure)
 
 
 def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> list[str]:
@@ -260,7 +262,7 @@ def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | N
     if classification:
         negative, positive = two_classes(feed, None if settings.positive is None else label_of(settings.positive))
         classes = (None if negative is None else plain(negative), plain(positive))
-    source = OnDisk(feed, targets_of(classes), memory_budget=budget or size)
+    source = OnDisk(feed, targets_of(classes), memory_budget=budget)
     notes = () if budget is None else (streaming_note(feed.name, size, budget),)
     names = None if header.feature_names is None else tuple(header.feature_names)
     return Rows(
@@ -298,17 +300,27 @@ class _Trace:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._lines: Any = None
+        self.failure: str | None = None  # a history that cannot be written is no reason to lose the model
 
     def __call__(self, record: Record) -> None:
-        if self._lines is None:
-            from ..watchers import JsonLines
+        if self.failure is not None:
+            return
+        try:
+            if self._lines is None:
+                from ..watchers import JsonLines
 
-            self._lines = JsonLines(self._file)
-        self._lines(record)
+                self._lines = JsonLines(self._file)
+            self._lines(record)
+        except OSError as error:
+            self.failure = f"{self._file}: cannot be written: {error.strerror or error}"
 
     def close(self, reason: Reason | None = None) -> None:
-        if self._lines is not None:
+        if self._lines is None:
+            return
+        try:
             self._lines.close(reason)
+        except OSError as error:
+            self.failure = self.failure or f"{self._file}: cannot be written: {error.strerror or error}"
 
 
 def _fit(
@@ -316,6 +328,7 @@ def _fit(
     options: dict[str, Any],
     data: Rows,
     held_out: tuple[Any, Floats] | None,
+    trace: _Trace | None,
     spinner: Spinner,
 ) -> tuple[Outcome, Record]:
     from ..api import fit
@@ -326,8 +339,8 @@ def _fit(
     watchers: list[Any] = [last, spinner]
     if not settings.quiet:
         watchers.append(Progress(settings.gap))
-    if settings.trace is not None:
-        watchers.append(_Trace(settings.trace))
+    if trace is not None:
+        watchers.append(trace)
     outcome = fit(
         data.X,
         data.targets,

@@ -29,6 +29,8 @@ class StoreFeed:
     tenth of the time, in a file that nobody has touched.
     """
 
+    steady = True
+
     def __init__(self, store: Store) -> None:
         self.store = store
         header = store.header
@@ -187,6 +189,8 @@ class ChunkFeed:
     It is called for every pass, and must yield the same chunks each time. All chunks are read once at the beginning, to
     know how many rows and columns there are.
     """
+
+    steady = False
 
     def __init__(
         self, start: Callable[[], Iterable[Any]], *, name: str = "chunks", n_features: int | None = None

@@ -33,8 +33,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Write to a temporary name in the same folder; rename it in the end, or remove it if anything goes wrong."""
     path = check_destination(path)
     if _is_device(path):  # /dev/null and the like: must not be replaced by a file
-        with path.open("wb") as stream:
-            yield stream
+        try:
+            with path.open("wb") as stream:
+                yield stream
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
         return
     target = Path(os.path.realpath(path))  # a symbolic link stays one
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")

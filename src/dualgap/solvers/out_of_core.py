@@ -73,10 +73,11 @@ class State(NamedTuple):
 def capacity(problem: Problem, cache: float) -> int:
     """How many rows to keep: a share or a number that the user gave, or what the memory budget has room for."""
     source = problem.source
+    wanted = source.n
     if cache > 0:
-        return min(source.n, max(2, math.ceil(cache * source.n) if cache < 1 else int(cache)))
-    if not isinstance(source, OnDisk):
-        return source.n
+        wanted = min(source.n, max(2, math.ceil(cache * source.n) if cache < 1 else int(cache)))
+    if not isinstance(source, OnDisk) or source.memory_budget is None:
+        return wanted
     feed = source.feed
     fixed = (AHEAD + 2) * feed.chunk_bytes + 8 * _DUAL_COPIES * source.n + (_COLUMN_BYTES - 24) * source.d
     each = ROOM * source.entries / source.n * (4 + feed.value_bytes) + SLOT_BYTES
@@ -86,7 +87,7 @@ def capacity(problem: Problem, cache: float) -> int:
             f"memory_budget={source.memory_budget} bytes is too little for these data: {fixed:.0f} bytes go into "
             f"copies of duals, w and what is being read, before a row of {each:.0f} bytes is kept; give more"
         )
-    return min(source.n, rows)
+    return min(wanted, rows)
 
 
 def begin(problem: Problem, warm: Point | None, seed: int, rows: int) -> State:
@@ -102,7 +103,7 @@ class Engine:
 
     def __init__(self, problem: Problem, state: State, *, order: Any, lockstep: bool, waits: bool, rides: bool) -> None:
         source: Any = problem.source
-        self._on_disk = source if isinstance(source, OnDisk) else OnDisk(feed_of(problem), memory_budget=0)
+        self._on_disk = source if isinstance(source, OnDisk) else OnDisk(feed_of(problem), memory_budget=None)
         self._problem, self._state, self._rides = problem, state, rides
         self.judged: deque[tuple[Point, Judgement]] = deque()
         self._passing: InPassing | None = None
@@ -113,7 +114,7 @@ class Engine:
         feed = self._on_disk.feed
         dtype = np.float32 if feed.value_bytes == 4 else np.float64
         room = max(16, int(ROOM * mean * state.ids.size))
-        self.ring = Ring(state.ids, state.order, state.slack, room, dtype, grows=not isinstance(source, OnDisk))
+        self.ring = Ring(state.ids, state.order, state.slack, room, dtype, grows=self._on_disk.memory_budget is None)
         if state.progress.size:
             self._restore(state)
         progress = state.progress
