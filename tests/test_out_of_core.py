@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -171,7 +172,7 @@ def test_a_thread_that_reads_leaves_w_where_the_duals_are() -> None:
     X.sum_duplicates()
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     whole = in_memory(sp.csr_array(X), y)
-    streamed = OnDisk(FromMemory(whole, rows=500), memory_budget=10**6)
+    streamed = OnDisk(FromMemory(whole, rows=500), memory_budget=None)
     problem = Problem(streamed, make_loss("logistic"), 1e-3 / n)
     solver = CachedLoops(cache=0.3, sweeps=1.0)
     state = solver.start(problem, None)
@@ -351,22 +352,38 @@ def test_score_lets_those_go_that_are_satisfied_with_the_most_slack() -> None:
     assert chosen > 5
 
 
+def tight(path: Path, name: str, rows: int) -> int:
+    """A budget with room for so many rows of average length; what else is needed stands in the refusal."""
+    with pytest.raises(dualgap.InputError) as refusal:
+        dualgap.fit(path, solver=name, memory_budget=1000)
+    found = re.search(r"(\d+) bytes go into .* a row of (\d+) bytes", str(refusal.value))
+    assert found is not None
+    return int(found[1]) + rows * int(found[2]) + 100
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_long_row_finds_room_if_enough_others_leave(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An arena of some 140 entries holds a row of 60, though not beside all the others."""
+    """An arena for 20 rows of 6 entries holds a row of 60, though not beside all the others."""
     small_batches(monkeypatch)
     rng = np.random.default_rng(0)
-    X = np.where(rng.random((200, 60)) < 0.1, rng.standard_normal((200, 60)), 0.0)
+    X = np.where(rng.random((600, 60)) < 0.1, rng.standard_normal((600, 60)), 0.0)
     X[[37, 120]] = rng.standard_normal((2, 60))
-    y = np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    y = np.where(rng.random(600) < 0.5, 1.0, -1.0)
     write_store(tmp_path / "rows.arrow", X, y, keep_order=True)
     extra: dict[str, Any] = {"lockstep": True} if name == "cached-loops" else {}
     outcome = dualgap.fit(
-        tmp_path / "rows.arrow", solver=name, cache=20, gap=0.0, max_epochs=30, time_limit=15.0, **extra
+        tmp_path / "rows.arrow",
+        solver=name,
+        memory_budget=tight(tmp_path / "rows.arrow", name, 20),
+        gap=0.0,
+        max_epochs=30,
+        time_limit=15.0,
+        **extra,
     )
     assert outcome.reason.name == "max_epochs", outcome.reason
+    assert outcome.state.solver.ids.size == 20
     assert outcome.dual is not None
     assert outcome.dual[[37, 120]].any()
 
@@ -377,11 +394,12 @@ def test_a_row_larger_than_all_memory_ends_the_run_with_its_number(
 ) -> None:
     small_batches(monkeypatch)
     rng = np.random.default_rng(0)
-    X = np.where(rng.random((60, 200)) < 0.02, rng.standard_normal((60, 200)), 0.0)
+    X = np.where(rng.random((600, 200)) < 0.02, rng.standard_normal((600, 200)), 0.0)
     X[37] = rng.standard_normal(200)
-    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    y = np.where(rng.random(600) < 0.5, 1.0, -1.0)
     write_store(tmp_path / "rows.arrow", X, y, keep_order=True)
-    outcome = dualgap.fit(tmp_path / "rows.arrow", solver=name, cache=5, gap=0.0, time_limit=15.0)
+    budget = tight(tmp_path / "rows.arrow", name, 5)
+    outcome = dualgap.fit(tmp_path / "rows.arrow", solver=name, memory_budget=budget, gap=0.0, time_limit=15.0)
     assert outcome.reason.name == "broken", outcome.reason
     assert "row 37 has 200 entries" in outcome.reason.message
 

@@ -17,7 +17,7 @@ from .jit import kernel
 from .rows import CSR
 from .sources import Block
 
-SLOT_BYTES = 76  # that a row takes in memory beside its entries
+SLOT_BYTES = 112  # that a row takes beside its entries, and while others are moved or chosen to leave
 ROOM = 1.25  # arena for this many times the entries that rows have on average: holes, and rows longer than others
 
 

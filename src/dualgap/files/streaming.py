@@ -20,6 +20,7 @@ from .store import Store, arrow, checksum
 _KEPT = 8  # buffers for batches, more than are in use at a time
 _UNUSED = 3  # references to a buffer that only its list, a loop variable and the question itself hold
 _PADDING = 64
+_COUNTS = sys.version_info < (3, 14)  # later ones borrow references without counting them
 
 
 class StoreFeed:
@@ -105,7 +106,7 @@ class StoreFeed:
     def _buffer(self, size: int) -> Any:
         """Memory that nobody looks at any more, or new: fresh pages cost as much as reading does."""
         for whole in self._buffers:
-            if sys.getrefcount(whole) <= _UNUSED:  # every view of a buffer holds on to it
+            if _COUNTS and sys.getrefcount(whole) <= _UNUSED:  # every view of a buffer holds on to it
                 return whole[:size]
         whole = np.empty(max(self.chunk_bytes, size) + _PADDING, dtype=np.uint8)
         if len(self._buffers) < _KEPT:
