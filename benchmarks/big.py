@@ -48,15 +48,16 @@ class Text:
         return Data(Path("generated"), X, labels)
 
 
-class _Again:
-    """Stands where the spool does: the blocks, made a second time instead of kept."""
+class _Made:
+    """Stands where the spool does: blocks are made when they are to be written, and looked at on the way."""
 
-    def __init__(self, text: Text, blocks: int) -> None:
-        self._text, self._blocks = text, blocks
+    def __init__(self, text: Text, blocks: int, seen: store_writing._Seen) -> None:
+        self._text, self._blocks, self._seen = text, blocks, seen
 
     def rows(self) -> Iterator[Rows]:
         for k in range(self._blocks):
             data = self._text.block(k)
+            self._seen.look(data)
             yield Rows(data.X, data.y, None)
 
 
@@ -66,8 +67,6 @@ def write(path: Path, gigabytes: float, seed: int = 0) -> Header:
     sample = text.block(0)
     blocks = max(1, round(gigabytes * 1e9 / (8 * sample.X.nnz + 16 * BLOCK)))
     seen = store_writing._Seen()
-    for k in range(blocks):
-        seen.look(text.block(k))
     options = store_writing.Options(seed=None, value_type="float32")
     counting = store_writing.Counting(0, None)
-    return store_writing._write(path, _Again(text, blocks), seen, options, counting, COLUMNS, lambda line: None)  # type: ignore[arg-type]
+    return store_writing._write(path, _Made(text, blocks, seen), seen, options, counting, COLUMNS, lambda line: None)  # type: ignore[arg-type]
