@@ -22,7 +22,8 @@ from .expanding import Expanded, expanded, make_expansion
 from .feeds import Chunk, Feed, OnDisk
 from .files.store import Store
 from .files.streaming import ChunkFeed, StoreFeed
-from .opening import Given, all_of, streaming_budget, targets_of, training_bytes
+from .memory import training_bytes
+from .opening import Given, all_of, streaming_budget, targets_of
 from .solve import CtrlC, Outcome, Record, running
 
 _KEPT = 3  # chunks that stay for the runs that are behind

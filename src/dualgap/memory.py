@@ -1,9 +1,16 @@
-"""How much memory there is."""
+"""How much memory there is, and how much training takes."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+_ROW_BYTES, _COLUMN_BYTES = 100, 64  # that training takes beside the entries, measured with `dcd`
+
+
+def training_bytes(n: int, d: int, entries: int, value_bytes: int) -> int:
+    """Memory that training in memory takes, about."""
+    return (value_bytes + 4) * entries + _ROW_BYTES * n + _COLUMN_BYTES * d
 
 
 def available_memory() -> int:

@@ -17,12 +17,11 @@ from .files.reading import kind_of, read_data
 from .files.store import Store
 from .files.streaming import ChunkFeed, StoreFeed
 from .losses import Loss
-from .memory import available_memory
+from .memory import available_memory, training_bytes
 from .rows import CSR
 from .sources import InMemory, in_memory
 
 SHARE = 0.6  # of the free memory that training may take by itself
-_ROW_BYTES, _COLUMN_BYTES = 100, 64  # of memory that training takes beside the entries
 
 
 class Given(NamedTuple):
@@ -93,11 +92,6 @@ def _from_feed(
         return in_memory(X, targets(y), weight, threads=given.threads), classes, None
     note = streaming_note(feed.name, size, budget) if budget is not None and given.memory_budget is None else None
     return OnDisk(feed, targets, memory_budget=budget), classes, note
-
-
-def training_bytes(n: int, d: int, entries: int, value_bytes: int) -> int:
-    """Memory that training in memory takes, about."""
-    return (value_bytes + 4) * entries + _ROW_BYTES * n + _COLUMN_BYTES * d
 
 
 def streaming_budget(size: int, memory_budget: int | None) -> int | None:

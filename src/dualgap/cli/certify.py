@@ -80,7 +80,8 @@ class Rows(NamedTuple):
 def _rows(model: Model, data_file: Path, zero_based: str) -> Rows:
     from ..files.reading import kind_of
     from ..files.store import Store
-    from ..opening import streaming_budget, training_bytes
+    from ..memory import training_bytes
+    from ..opening import streaming_budget
 
     if kind_of(data_file) == "store" and zero_based == "auto":
         header = Store(data_file).header

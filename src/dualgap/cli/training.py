@@ -244,7 +244,8 @@ def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | N
     from ..feeds import Feed, OnDisk
     from ..files.store import Store
     from ..files.streaming import StoreFeed
-    from ..opening import streaming_budget, streaming_note, targets_of, training_bytes, two_classes
+    from ..memory import training_bytes
+    from ..opening import streaming_budget, streaming_note, targets_of, two_classes
 
     store = Store(settings.data_file)
     header = store.header

@@ -11,12 +11,12 @@ import numpy as np
 
 from ..arrays import Floats, Words
 from ..errors import InputError
+from ..memory import training_bytes
 from .data import Data
 from .reading import stream_data
 from .svmlight import ZeroBased
 
 _MOST_LABELS = 1000  # beyond, they are no classes
-_ROW_BYTES, _COLUMN_BYTES = 100, 64  # of memory that training takes beside the entries, measured with `dcd`
 _ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
 _SHIFT = np.uint64(31)
 
@@ -112,7 +112,6 @@ class _Seen:
         """All together."""
         used = self.counts[: self.width] > 0
         scales = np.sqrt(self.squares[: self.width][used] / self.n)
-        memory = (self.value_bytes + 4) * self.nnz + _ROW_BYTES * self.n + _COLUMN_BYTES * self.width
         low, total, high = self.norms
         return Summary(
             n=self.n,
@@ -127,7 +126,7 @@ class _Seen:
             values=self.values if self.nnz else (0.0, 0.0),
             scales=(float(scales.min()), float(scales.max())) if scales.size else (0.0, 0.0),
             norms=(low, total / self.n, high),
-            training_bytes=memory,
+            training_bytes=training_bytes(self.n, self.width, self.nnz, self.value_bytes),
         )
 
 
