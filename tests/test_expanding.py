@@ -30,12 +30,18 @@ def rows(n: int = 400, d: int = 30, seed: int = 0) -> tuple[Any, Any]:
     return sp.csr_array(X), X[:, 0] * X[:, 1]
 
 
+def narrowed(X: Any) -> Any:
+    """The same without empty columns: a product of matrices looks at all of them."""
+    columns, places = np.unique(X.indices, return_inverse=True)
+    return sp.csr_array((X.data, places, X.indptr), shape=(X.shape[0], max(columns.size, 1)))
+
+
 @given(seed=st.integers(0, 1000), n=st.integers(1, 8), d=st.integers(1, 12))
 @settings(max_examples=40, deadline=None)
 def test_inner_products_are_those_of_all_pairs(seed: int, n: int, d: int) -> None:
     """<phi(x), phi(z)> = <x, z> + sum over i <= j of x_i x_j z_i z_j, where no two features meet in a column."""
     X = sp.random(n, d, density=0.5, random_state=seed, format="csr")
-    grown = expanded(X, Poly2(28))
+    grown = narrowed(expanded(X, Poly2(28)))
     dense = X.toarray()
     i, j = np.triu_indices(d)
     pairs = dense[:, i] * dense[:, j]
@@ -49,7 +55,7 @@ def test_features_that_meet_add_up_and_cancel_on_average() -> None:
     grown = expanded(X, Poly2(8))  # 495 features in 256 columns
     assert grown.shape == (200, 256)
     assert grown.has_canonical_format or len(set(grown.indices[: grown.indptr[1]])) == grown.indptr[1]
-    exact = expanded(X, Poly2(28))
+    exact = narrowed(expanded(X, Poly2(28)))
     hashed, true = (grown @ grown.T).toarray(), (exact @ exact.T).toarray()
     off = ~np.eye(200, dtype=bool)
     assert abs((hashed - true)[off].mean()) < 0.1 * np.abs(true[off]).mean()  # signs: no bias
@@ -82,7 +88,7 @@ def test_a_gap_in_the_columns_ends_a_run_of_neighbours() -> None:
 def test_a_feed_grows_as_the_whole_matrix_does(expansion: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dualgap.expanding._TARGET", 20_000)  # many parts
     X, y = rows()
-    feed = Expanded(FromMemory(in_memory(X, y), rows=150), expansion)
+    feed = Expanded(FromMemory(in_memory(X, y), rows=100), expansion)
     assert feed.chunks > 3
     whole = expanded(X, expansion)
     spans = []

@@ -54,8 +54,7 @@ class Poly2:
     def apply(self, rows: CSR, d: int) -> CSR:
         """The rows, grown."""
         counts = np.diff(rows.starts)
-        most = int((counts * (counts + 3) // 2).sum())
-        return _grown(_poly2, rows, most, self.bits, 0)
+        return _grown(_poly2, rows, counts * (counts + 3) // 2, self.bits, 0)
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Kmers:
 
     def apply(self, rows: CSR, d: int) -> CSR:
         """The rows, grown."""
-        return _grown(_kmers, rows, int(rows.starts[-1] - rows.starts[0]), self.bits, self.k)
+        return _grown(_kmers, rows, np.diff(rows.starts), self.bits, self.k)
 
 
 @dataclass(frozen=True)
@@ -209,10 +208,12 @@ class Expanded:
         return y[here], None if weight is None else weight[here]
 
 
-def _grown(grow: Any, rows: CSR, most: int, bits: int, k: int) -> CSR:
+def _grown(grow: Any, rows: CSR, sizes: Any, bits: int, k: int) -> CSR:
+    """Rows of at most these many entries."""
+    most = int(sizes.sum())
     values, columns = np.empty(most, dtype=rows.values.dtype), np.empty(most, dtype=np.uint32)
     starts = np.zeros(row_count(rows) + 1, dtype=np.int64)
-    place = np.full(1 << bits, -1, dtype=np.int64)
+    place = np.full(1 << int(2 * sizes.max(initial=1)).bit_length(), -1, dtype=np.int64)  # half empty, at least
     end = grow(rows.values, rows.columns, rows.starts, bits, k, values, columns, starts, place)
     return CSR(
         canonical(values[:end].copy() if end < most else values, values.dtype),
@@ -233,16 +234,23 @@ def _mixed(word: Any) -> Any:
 
 @kernel
 def _put(value: float, word: Any, bits: int, values: Any, columns: Any, place: Offsets, first: int, end: int) -> int:
-    """Add a value to the column of a hash; where the row ends then. ``place`` knows where the row has a column."""
-    column = np.int64(word >> np.uint64(32 - bits))
-    p = place[column]
-    if p < first:
-        place[column] = end
-        columns[end] = np.uint32(column)
-        values[end] = value
-        return end + 1
-    values[p] += value
-    return end
+    """Add a value to the column of a hash; where the row ends then.
+
+    ``place`` is a hash table with linear probing: where in the row a column is. What is left of earlier rows points
+    before ``first``, and counts as empty.
+    """
+    column = np.uint32(word >> np.uint64(32 - bits))
+    mask = place.shape[0] - 1
+    slot = np.int64(column) & mask
+    while place[slot] >= first:
+        if columns[place[slot]] == column:
+            values[place[slot]] += value
+            return end
+        slot = (slot + 1) & mask
+    place[slot] = end
+    columns[end] = column
+    values[end] = value
+    return end + 1
 
 
 @kernel

@@ -2,7 +2,8 @@
 
 Each class has a run of its own, with its own duals, weights and cache of rows (a K-th of the memory budget). The runs
 take turns, the one that is furthest behind first, so that all of them want the same chunk at about the same time; and a
-chunk that has been read serves all.
+chunk that has been read serves all. (``block`` and ``selective-block`` want many chunks at a time, and read them for
+every class.)
 """
 
 from __future__ import annotations
