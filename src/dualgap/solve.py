@@ -150,16 +150,22 @@ class _Best:
     beta: Floats = field(default_factory=lambda: np.zeros(0))
     origin: DualOrigin = "none"
 
-    def see(self, point: Point, found: Judgement, origin: DualOrigin, merit: float | None = None) -> None:
-        """The model with the smallest merit counts; that is the primal value, unless another measure is given."""
+    def see(
+        self, point: Point, found: Judgement, origin: DualOrigin, merit: float | None = None, *, frozen: bool = False
+    ) -> None:
+        """The model with the smallest merit counts; that is the primal value, unless another measure is given.
+
+        A frozen point is nobody else's, and is kept as it is.
+        """
         merit = found.primal + found.primal_error if merit is None else merit
         if merit < self.merit:
             self.merit = merit
             self.primal, self.primal_error = found.primal, found.primal_error
-            self.w, self.b = point.w.copy(), float(point.b)
+            self.w, self.b = point.w if frozen else point.w.copy(), float(point.b)
         if found.dual - found.dual_error > self.dual - self.dual_error:
             self.dual, self.dual_error = found.dual, found.dual_error
-            self.beta = np.zeros_like(self.beta) if point.beta is None else point.beta.copy()
+            beta = np.zeros_like(self.beta) if point.beta is None else point.beta
+            self.beta = beta if frozen or point.beta is None else beta.copy()
             self.origin = origin
 
     def certificate(self, problem: Problem) -> Certificate:
@@ -283,7 +289,7 @@ class Loop:
         if found is None:
             return False
         point, judgement = found
-        self._see(point, judgement, "solver")
+        self._see(point, judgement, "solver", frozen=True)
         self.judged = self.state.counts
         return True
 
@@ -379,11 +385,11 @@ class Loop:
         self._see(point, self.last, origin)
         self.certify_seconds += time.perf_counter() - began
 
-    def _see(self, point: Point, found: Judgement, origin: DualOrigin) -> None:
+    def _see(self, point: Point, found: Judgement, origin: DualOrigin, *, frozen: bool = False) -> None:
         merit = None
         if self.validate is not None:
             merit = self.validated = self.validate(point)
-        self.best.see(point, found, origin, merit)
+        self.best.see(point, found, origin, merit, frozen=frozen)
         self.certificate = self.best.certificate(self.problem)
 
 

@@ -28,7 +28,7 @@ from .warm import dual_start
 
 _FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
 _COLUMN_BYTES = 64  # of vectors of d numbers that a run needs at a time
-_DUAL_COPIES = 2  # beside the duals themselves: those that are being judged, and the best so far
+_DUAL_COPIES = 3  # beside the duals themselves: those being judged, those just judged, and the best so far
 
 
 class Progress(NamedTuple):
