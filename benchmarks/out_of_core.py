@@ -315,7 +315,7 @@ def publish(results: dict[str, Any], out: Path) -> None:
     lines = ["# Training from disk", "", taken_on(results["machine"]), "", f"The page cache {cold}.", ""]
     for name, title in TITLES.items():
         if name in results:
-            lines += [f"## {name.capitalize()}", "", str(title), "", _table(results[name]), ""]
+            lines += [f"## {name.capitalize()}", "", " ".join(str(title).split()), "", _table(results[name]), ""]
     if "curves" in results:
         plot(results["curves"], out / "out_of_core.png")
         lines += ["## Curves", "", str(curves.__doc__), "", "![certified gaps against seconds](out_of_core.png)", ""]
