@@ -249,6 +249,6 @@ def test_a_process_keeps_to_its_budget(shape: str, budgets: dict[str, tuple[int,
         used, slots, resident, passes = json.loads(done.stdout)
         assert not resident
         assert passes > 1
-        assert slots * entries * 8 > 0.15 * budget  # it is used, too
+        assert slots * entries * 8 > 0.1 * budget  # it is used, too: short rows cost more than their entries
         assert used <= budget + 8 * n + 24 * d + 15_000_000  # far from the allowance, as large budgets must be, too
     large.unlink()
