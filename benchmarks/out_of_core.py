@@ -311,7 +311,11 @@ TITLES = {
 
 def publish(results: dict[str, Any], out: Path) -> None:
     """The page."""
-    cold = "was dropped before every timed read" if results["cold"] else "could not be dropped: reads come from memory"
+    cold = (
+        "was dropped before `cat` and before the runs of Rates and Scale"
+        if results["cold"]
+        else "could not be dropped: reads come from memory"
+    )
     lines = ["# Training from disk", "", taken_on(results["machine"]), "", f"The page cache {cold}.", ""]
     for name, title in TITLES.items():
         if name in results:

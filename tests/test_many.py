@@ -61,6 +61,13 @@ def test_memory_and_disk_agree(store: Path) -> None:
     assert np.allclose(arrays.coef, memory.coef)
 
 
+def test_rows_grow_once(store: Path) -> None:
+    many = dualgap.one_vs_rest(store, expand="poly2", hash_bits=10, C=0.05, max_epochs=20)
+    data = Store(store).read()
+    assert many.coef.shape == (4, 1024)
+    assert np.mean(many.predict(data.X) == data.y) > 0.8
+
+
 def test_a_budget_is_shared(store: Path) -> None:
     with pytest.raises(InputError, match="memory_budget=5000 bytes is too little"):
         dualgap.one_vs_rest(store, memory_budget=20_000)

@@ -76,9 +76,12 @@ def one_vs_rest(X: Any, y: Any = None, **options: Any) -> Many:
         budget = streaming_budget(size, given_budget)
         if budget is not None or "cache" in options:
             return _from_disk(feed, classes, budget, options)
-        X, y, weight = all_of(feed)
+        X, y, weight = all_of(feed)  # grown already, if they were to grow
         options = {**options, "sample_weight": weight}
-    elif given_budget is not None:
+        expansion = make_expansion(options.pop("expand", None), options.pop("hash_bits", None))
+        found = one_vs_rest(X, y, **options)
+        return Many(found.classes, [replace(outcome, expansion=expansion) for outcome in found.outcomes])
+    if given_budget is not None:
         raise InputError(f"memory_budget={given_budget!r} is for rows on disk (a store, a feed)")
     labels = np.asarray(y)
     classes = np.unique(labels)

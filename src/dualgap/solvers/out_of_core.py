@@ -211,10 +211,7 @@ def resume(
 
 
 def judged(problem: Problem, state: Any) -> tuple[Point, Judgement] | None:
-    """A judgement that rode on a pass over the data, if one has been completed.
-
-    It computed w(beta) anew; what rounding errors had made of w by then is taken out of it at the next step.
-    """
+    """A judgement that rode on a pass over the data, if one has been completed."""
     engine = _engines.get(problem.source)
     if engine is None or not engine.judged:
         return None
