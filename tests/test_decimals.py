@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualgap.decimals import LONGEST, MOST_DIGITS, to_float, write_float
+from dualgap.decimals import LONGEST, MOST_DIGITS, ROOM, to_float, write_float
 from dualgap.files import svmlight_pieces
 from dualgap.files.svmlight_lines import Range
 from dualgap.files.svmlight_pieces import parse_piece
@@ -197,9 +197,9 @@ def written(values: Any) -> list[str]:
     return stream.getvalue().decode().splitlines()
 
 
-def digits_of(text: str) -> int:
-    """How many there are without the zeros on either side."""
-    return len(text.lower().partition("e")[0].replace(".", "").strip("+-0"))
+def digits_of(text: str) -> str:
+    """Without the zeros on either side."""
+    return text.lower().partition("e")[0].replace(".", "").strip("+-0")
 
 
 def any_numbers(rng: np.random.Generator, n: int) -> Any:
@@ -230,22 +230,57 @@ def wholes_and_bits(rng: np.random.Generator, n: int) -> Any:
     return np.concatenate([rng.integers(-(2**63), 2**63, n).astype(float), rng.integers(-(2**56), 2**56, n) / 8.0])
 
 
-KINDS = [any_numbers, rounded, singles, plain, around_powers, wholes_and_bits]
+def few_decimals(rng: np.random.Generator, n: int) -> Any:
+    """Up to 9 decimals, around all powers of ten that lie on the way from a point to an exponent."""
+    numbers = (1.0 + rng.normal(size=n) * 10.0 ** rng.integers(-9, 0, n)) * 10.0 ** rng.integers(-7, 9, n)
+    return np.array([round(x, 4 + k % 6) for k, x in enumerate(numbers.tolist())])
+
+
+def subnormals(rng: np.random.Generator, n: int) -> Any:
+    bits = np.concatenate([np.arange(1, 2000), rng.integers(1, 2 ** rng.integers(1, 53, n // 20))])
+    return bits.view(np.float64)
+
+
+def around_whole(rng: np.random.Generator, n: int) -> Any:
+    """Where whole numbers are the only ones, and half of them, and where texts get an exponent."""
+    return np.concatenate([start + np.arange(-3000.0, 3000.0) / 2 for start in (2.0**52, 2.0**53, 2.0**54, 1e16, 1e17)])
+
+
+KINDS = [any_numbers, rounded, singles, plain, around_powers, wholes_and_bits, few_decimals, subnormals, around_whole]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_is_short_and_reads_back_as_the_same(kind: Any) -> None:
+def test_what_is_written_has_the_digits_of_repr_and_reads_back_as_the_same(kind: Any) -> None:
     values = kind(np.random.default_rng(0), 100_000)
     tokens = written(values)
     assert np.array([float(token) for token in tokens]).tobytes() == values.tobytes()
     assert parsed(tokens).tobytes() == values.tobytes()
     for token, value in zip(tokens, values.tolist(), strict=True):
-        assert digits_of(token) <= digits_of(repr(value)), f"{token} for {value!r}"
+        assert digits_of(token) == digits_of(repr(value)), f"{token} for {value!r}"
         assert len(token) < LONGEST
 
 
-def test_signs_of_zero() -> None:
-    assert written(np.array([0.0, -0.0])) == ["0", "-0"]
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["0", "-0", "7", "-1", "10", "99999999", "100000000", "9007199254740991", "9007199254740992"],
+        ["10000000000000000", "12345678901234568", "1e17", "1e23", "1.7976931348623157e308"],
+        ["0.5", "-0.1", "99.99", "2.5", "0.30000000000000004", "0.00001", "0.00001234", "0.000012345678901234568"],
+        ["1234567.12345678", "9999999.99999999", "12345678.12345678", "123456789.12345679", "1234567890123456.8"],
+        ["9.5e-6", "1e-8", "1.25e-7", "2.2250738585072014e-308", "1e-323", "5e-324"],
+    ],
+)
+def test_what_texts_look_like(texts: list[str]) -> None:
+    assert written(np.array([float(text) for text in texts])) == texts
+
+
+def test_numbers_keep_to_their_room() -> None:
+    for kind in KINDS:
+        for value in kind(np.random.default_rng(2), 1000)[::7].tolist():
+            out = np.full(3 * ROOM, 1, dtype=np.uint8)
+            write_float(value, out, ROOM)
+            assert (out[:ROOM] == 1).all(), value
+            assert (out[2 * ROOM :] == 1).all(), value
 
 
 def test_the_longest_texts_have_room() -> None:
@@ -274,11 +309,13 @@ def as_plain_python() -> None:
     check(list(ties(rng, 5)))
     check([token for token in borders(2) if float(token) < np.inf])
     check(["9" * k for k in range(1, 40)])
-    out = np.zeros(LONGEST, dtype=np.uint8)
+    out = np.zeros(ROOM, dtype=np.uint8)
     for kind in KINDS:
         for value in kind(rng, 10_000)[::20].tolist():
             end = write_float(value, out, 0)
-            assert end < 0 or float(out[:end].tobytes()) == value, value
+            text = out[:end].tobytes().decode()
+            assert float(text) == value, value
+            assert digits_of(text) == digits_of(repr(value)), value
     assert not svmlight_pieces._parse.__module__.startswith("numba")
     print("all hold")
 

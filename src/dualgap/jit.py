@@ -3,6 +3,7 @@
 - ``kernel`` compiles a hot loop: cached on disk, GIL released, IEEE division.
 - ``kernel_type`` lets compiled kernels call the methods of a ``NamedTuple`` class (a loss, a kind of rows).
 - ``prefetch`` asks the processor to fetch an array element that will be needed soon.
+- ``product`` has all 128 bits of a product of two words, ``put_word`` stores 8 bytes at once.
 
 Why ``NamedTuple`` and ``overload_method``: closures, dispatchers passed as arguments and jitclasses all compile,
 but none of them ever hits the cache in the next process.
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
@@ -160,3 +162,41 @@ def _no_prefetch(array: Any, index: Any) -> None:
 
 
 prefetch: Callable[[Any, Any], None] = _prefetch if compiled else _no_prefetch
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _product(typing_context: Any, a: Any, b: Any, plus: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, double = ir.IntType(64), ir.IntType(128)
+        first, second, third = (builder.zext(argument, double) for argument in arguments)
+        result = builder.add(builder.mul(first, second), third)
+        high = builder.trunc(builder.lshr(result, ir.Constant(double, 64)), word)
+        return context.make_tuple(builder, signature.return_type, [high, builder.trunc(result, word)])
+
+    return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64, types.uint64), generate
+
+
+def _plain_product(a: Any, b: Any, plus: Any) -> Any:
+    """The two words of ``a b + plus``, which always fits, high and low; all are uint64."""
+    high, low = divmod(int(a) * int(b) + int(plus), 1 << 64)
+    return np.uint64(high), np.uint64(low)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _put_word(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        native = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(native.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        builder.store(arguments[2], address, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), generate
+
+
+def _plain_put_word(array: Any, index: Any, word: Any) -> None:
+    """Store a uint64 as 8 elements of an array of bytes, the lowest first; nothing checks that there is room."""
+    array[index : index + 8] = np.frombuffer(int(word).to_bytes(8, "little"), dtype=np.uint8)
+
+
+product: Callable[[Any, Any, Any], Any] = _product if compiled else _plain_product
+put_word: Callable[[Any, Any, Any], None] = _put_word if compiled else _plain_put_word

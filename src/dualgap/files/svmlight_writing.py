@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Floats
-from ..decimals import LONGEST, Bytes, write_float, write_whole
+from ..decimals import LONGEST, ROOM, Bytes, write_float, write_whole
 from ..errors import InputError
 from ..jit import kernel
 from .svmlight_pieces import HIGHEST
@@ -90,19 +90,9 @@ def _sliced(X: Any, y: Floats) -> Iterator[tuple[Any, Floats]]:
 def _formatted(X: Any, y: Floats, base: int) -> Bytes:
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise InputError("NaN or infinity in the rows or labels; svmlight text has no words for them")
-    out = np.empty(y.size * (LONGEST + 1) + X.nnz * (LONGEST + _LONGEST_INDEX), dtype=np.uint8)
+    out = np.empty(y.size * (LONGEST + 1) + X.nnz * (LONGEST + _LONGEST_INDEX) + ROOM, dtype=np.uint8)
     starts, columns = X.indptr.astype(np.int64), X.indices.astype(np.uint32, copy=False)
-    values = X.data.astype(np.float64, copy=False)
-    row, entry, at = 0, -1, 0  # entry -1: the label
-    while True:
-        row, entry, at = _format(starts, columns, values, y, base, out, row, entry, at)
-        if row == y.size:
-            break
-        number = repr(float(y[row] if entry < 0 else values[entry])).encode()
-        out[at : at + len(number)] = np.frombuffer(number, dtype=np.uint8)
-        at += len(number)
-        entry = int(starts[row]) if entry < 0 else entry + 1
-    return out[:at]
+    return out[: _format(starts, columns, X.data.astype(np.float64, copy=False), y, base, out)]
 
 
 @contextmanager
@@ -131,29 +121,17 @@ def _zstandard(raw: IO[bytes]) -> Any:
 
 
 @kernel
-def _format(
-    starts: Any, columns: Any, values: Floats, labels: Floats, base: int, out: Bytes, row: int, entry: int, at: int
-) -> tuple[int, int, int]:
-    """Write from that entry of that row on, up to a number that is left to ``repr``: its row, its entry, its place."""
-    while row < labels.shape[0]:
-        if entry < 0:
-            end = write_float(labels[row], out, at)
-            if end < 0:
-                return row, entry, at
-            at = end
-            entry = starts[row]
-        while entry < starts[row + 1]:
+def _format(starts: Any, columns: Any, values: Floats, labels: Floats, base: int, out: Bytes) -> int:
+    """Write all rows; where they end."""
+    at = 0
+    for row in range(labels.shape[0]):
+        at = write_float(labels[row], out, at)
+        for entry in range(starts[row], starts[row + 1]):
             if values[entry] != 0.0:
                 out[at] = np.uint8(32)
                 at = write_whole(np.int64(columns[entry]) + base, out, at + 1)  # type: ignore[arg-type]
                 out[at] = np.uint8(58)
-                end = write_float(values[entry], out, at + 1)
-                if end < 0:
-                    return row, entry, at + 1
-                at = end
-            entry += 1
+                at = write_float(values[entry], out, at + 1)
         out[at] = np.uint8(10)
         at += 1
-        row += 1
-        entry = -1
-    return row, entry, at
+    return at
