@@ -183,7 +183,7 @@ def plan(
     problem, trainer = task.problem, task.solver
     source = problem.source
     visits = Counts(problem.present, 0, int(1.5 * source.entries))
-    share = judging_cost(problem) / training_cost(visits)
+    share = judging_cost(problem) / training_cost(problem, visits)
     lines = [
         f"solver {trainer.name}: {trainer.meaning}",
         f"{problem.present:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = {problem.C:.6g}, "

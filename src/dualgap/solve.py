@@ -25,6 +25,7 @@ from .arrays import Floats
 from .problem import Certificate, Form, Judgement, Point, Problem
 from .stopping import Reason, Rule
 
+SHARE = 0.3  # time for judgements over time for training: less than a quarter of the whole
 QUANTUM = 0.2  # seconds that one call of a solver should last
 HASTE = 0.5  # after Ctrl-C, a judgement that takes longer than this is not waited for
 
@@ -179,13 +180,13 @@ def judging_cost(problem: Problem) -> float:
     the schedule depends on counts alone; elsewhere they need only be right in proportion.
     """
     source = problem.source
-    gather = 1.6 + 1.4 * min(1.0, source.d / 500_000)  # wider than the cache
-    return gather * source.entries + 18.0 * source.n + 4.0 * source.d + 80_000.0
+    gather = 1.0 + 1.2 * min(1.0, source.d / 60_000) + 5.5 * min(1.0, source.d / 1_200_000)  # wider than the caches
+    return gather * source.entries + 12.0 * source.n + 4.0 * source.d + 80_000.0
 
 
-def training_cost(counts: Counts) -> float:
-    """The same for row visits in random order."""
-    return 1.5 * counts.entries + 30.0 * counts.visits
+def training_cost(problem: Problem, counts: Counts) -> float:
+    """The same for row visits in random order, which cost more where the rows do not fit into the cache."""
+    return (1.5 + 3.0 * min(1.0, problem.source.entries / 4_000_000)) * counts.entries + 30.0 * counts.visits
 
 
 def _copy(state: Any) -> Any:
@@ -230,6 +231,9 @@ class Loop:
         self.last: Judgement | None = None
         self.allowance: Callable[[int], float] = lambda visits: math.inf
         self._chunk = 10_000
+        sweeps = getattr(solver, "polish", 0)  # each costs about three judgements, and the result another one
+        self._judging_cost = judging_cost(problem) * (2.0 + 3.0 * sweeps if sweeps else 1.0)
+        self._judgements = 0
         nothing, judged = problem.nothing()
         self.best.see(nothing, judged, "none", None if validate is None else validate(nothing))
         self.certificate = self.best.certificate(problem)
@@ -269,9 +273,13 @@ class Loop:
             if self.record_every:
                 due = self.visits // self.record_every > self.judged.visits // self.record_every
             else:  # where a solver pauses by itself is a good moment to judge, if judging stays cheap
-                early = self.visits - self.judged.visits >= 0.75 * (self.due - self.judged.visits)
-                due = self.visits >= self.due or (self.state.paused and early)
+                due = self.visits >= self.due or (self.state.paused and self._affordable())
             yield self.judge() if due else self.record("estimate")
+
+    def _affordable(self) -> bool:
+        """Whether another judgement would keep all of them together below a quarter of the run."""
+        spent = training_cost(self.problem, self.state.counts)
+        return (self._judgements + 1) * self._judging_cost <= SHARE * spent
 
     def _rides(self) -> bool:
         return not self.problem.source.resident
@@ -305,6 +313,7 @@ class Loop:
             if beta is not None:
                 self._judge(point._replace(beta=beta), "polish")
                 self.last = last
+        self._judgements += 1
         counts = self.state.counts
         since = Counts(*(now - then for now, then in zip(counts, self.judged, strict=True)))
         self.judged = counts
@@ -355,9 +364,7 @@ class Loop:
         On tiny data that is hundreds of epochs, which take no time and look odd: there the first judgements come
         earlier, after 4, 8, 16... epochs.
         """
-        sweeps = getattr(self.solver, "polish", 0)  # each costs about three judgements, and the result another one
-        cost = judging_cost(self.problem) * (2.0 + 3.0 * sweeps if sweeps else 1.0)
-        period = math.ceil(4.2 * cost * recent.visits / training_cost(recent))
+        period = math.ceil(self._judging_cost / SHARE * recent.visits / training_cost(self.problem, recent))
         period = max(1, min(period, max(4 * self.problem.present, self.visits)))
         if getattr(self.solver, "in_epochs", False):  # its points are best where an epoch ends
             period += -(self.visits + period) % self.problem.present
