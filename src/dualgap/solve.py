@@ -270,6 +270,7 @@ class Loop:
                 due = self.visits // self.record_every > self.judged.visits // self.record_every
             else:  # where a solver pauses by itself is a good moment to judge, if judging stays cheap
                 early = self.visits - self.judged.visits >= 0.75 * (self.due - self.judged.visits)
+                early |= getattr(self.solver, "judged_steps", False)  # or where judging is a part of the solver's work
                 due = self.visits >= self.due or (self.state.paused and early)
             yield self.judge() if due else self.record("estimate")
 
