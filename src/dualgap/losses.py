@@ -289,7 +289,8 @@ class Logistic(NamedTuple):
         return -y * sigmoid(-y * score)
 
     def curvature(self, y: float, score: float) -> float:
-        return sigmoid(score) * sigmoid(-score)
+        e = math.exp(-abs(score))
+        return e / ((1.0 + e) * (1.0 + e))
 
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta

@@ -36,7 +36,11 @@ from ..stopping import Reason
 
 FORCING = 0.1  # a step ends where the residual is this part of the gradient
 FLAT = 0.1  # the search along a step ends where the slope is this part of the first
-SAMPLE = 50  # rows of the sample for each column
+SAMPLE = 50  # rows of the sample for each column, at first
+PATIENCE = 2  # products of a step, beyond which the next sample is twice as large
+LEAST = 3  # rows of a sample for each column, below which the diagonal does better
+EFFORT = 4  # products of two entries for a sample, as a multiple of all entries
+CUBES = 240  # d^3, likewise: what the factors may cost
 ROUNDS = 250  # products of one step at most
 
 
@@ -46,6 +50,7 @@ class State(NamedTuple):
     w: Floats
     b: float
     scores: Floats
+    sample: int  # rows of the next sample for each column
     counts: Counts
 
     @property
@@ -74,29 +79,33 @@ class Newton:
             w, b = np.array(warm.w, dtype=np.float64), float(warm.b)
             scores = problem.judge(Point(w, b, None)).scores
         shift = fitted_bias(problem, scores)
-        return State(w, b + shift, scores + shift, Counts())
+        return State(w, b + shift, scores + shift, SAMPLE, Counts())
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """One step of Newton's method."""
-        source, w, b, counts = problem.source, state.w, state.b, state.counts
-        scores = state.scores if last is None else last.scores
-        beta = duals(problem, state.scores)
-        w_beta = problem.model_of(beta, b)[0] if last is None else last.w
-        quadratic = Quadratic(problem, scores)
-        pull = quadratic.lift * float(source.weight @ beta) / problem.total_weight
-        gradient = np.append(problem.lam * (w - w_beta), quadratic.push(b) - pull)
+        source, counts = problem.source, state.counts
+        if last is None:
+            scores, (w_beta, b_beta) = state.scores, problem.model_of(duals(problem, state.scores), state.b)
+        else:
+            scores, w_beta, b_beta = last.scores, last.w, last.b
+        quadratic = Quadratic(problem, scores, state.sample)
+        here = np.append(state.w, state.b)
+        gradient = quadratic.ridge * (here - np.append(w_beta, b_beta))  # 0 for a free bias, which is fitted
         v, along = quadratic.minimise(gradient)
-        step = line_search(problem, state._replace(scores=scores), quadratic.ridge, v, along)
-        b += step * float(v[-1])
+        pull = quadratic.ridge * v
+        drift = float(pull @ here) - float(pull[-1]) * problem.bias.centre
+        step = line_search(problem, scores, along, float(gradient @ v), drift, float(pull @ v))
         scores = scores + step * along
         shift = fitted_bias(problem, scores)
+        here += step * v
         passed = source.entries if last is None else 0
         done = Counts(
             counts.visits + quadratic.visits + problem.present,
             counts.updates + 1,
             counts.entries + quadratic.entries + passed,
         )
-        return State(w + step * v[:-1], b + shift, scores + shift, done)
+        sample = state.sample * (2 if quadratic.products > PATIENCE else 1)
+        return State(here[:-1], float(here[-1]) + shift, scores + shift, sample, done)
 
     def point(self, problem: Problem, state: State) -> Point:
         """The point, and the duals that its scores ask for."""
@@ -110,15 +119,14 @@ class Newton:
 class Quadratic:
     """The second-order model of P at a point. Vectors have d + 1 numbers, the last one for the bias."""
 
-    def __init__(self, problem: Problem, scores: Floats) -> None:
-        self.problem, self.source = problem, problem.source
+    def __init__(self, problem: Problem, scores: Floats, sample: int) -> None:
+        self.problem, self.source, self.sample = problem, problem.source, sample
         strength = problem.bias.strength(problem.lam)
-        self.centre = problem.bias.centre
         self.lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
         self.strength = strength if strength < np.inf else 1.0
         self.ridge = np.append(np.full(self.source.d, problem.lam), self.strength)
         self.h = np.empty(self.source.n)
-        self.visits = self.entries = 0
+        self.visits = self.entries = self.products = 0
 
         def visit(block: Block) -> Any:
             scale, span = 1.0 / problem.total_weight, block.span
@@ -127,10 +135,6 @@ class Quadratic:
 
         curved, entries = self.source.reduce(visit, np.add)
         self.curved, self.curved_entries = int(curved), int(entries)  # rows of h > 0, and what they hold
-
-    def push(self, b: float) -> float:
-        """How the penalty of the bias pulls."""
-        return self.lift * self.strength * (b - self.centre)
 
     def promised_gap(self, gradient: Floats) -> float:
         """The gap at a point of this gradient, times 2; that of a free bias is fitted away."""
@@ -178,6 +182,7 @@ class Quadratic:
 
         product = self.source.reduce(visit, np.add)
         product += self.ridge * p
+        self.products += 1
         self.visits += self.curved
         self.entries += 2 * self.curved_entries
         return scores, product
@@ -195,9 +200,9 @@ class Quadratic:
     def preconditioner(self) -> Callable[[Floats], Floats]:
         """What solves H z = r cheaply and roughly."""
         d = self.source.d
-        rows = min(self.curved, SAMPLE * d)
-        pairs = rows * (self.curved_entries / max(1, self.curved)) ** 2 / 2.0
-        if d**3 <= 240 * self.source.entries and pairs <= 16 * self.source.entries:
+        pairs = (self.curved_entries / max(1, self.curved)) ** 2 / 2.0
+        rows = int(min(self.curved, self.sample * d, EFFORT * self.source.entries / max(1.0, pairs)))
+        if d**3 <= CUBES * self.source.entries and (rows == self.curved or rows >= LEAST * d):
             return self.sampled(rows)
 
         def visit(block: Block) -> Floats:
@@ -211,15 +216,28 @@ class Quadratic:
         return lambda residual: residual / diagonal
 
     def sampled(self, rows: int) -> Callable[[Floats], Floats]:
-        """H over so many rows, drawn in proportion to h at equal steps of its running sum."""
+        """H over about so many rows, drawn in proportion to h; those of large h are all in it."""
         matrix = np.zeros((self.source.d + 1, self.source.d + 1))
         (block,) = self.source.blocks()
-        if rows > 0:
-            self.entries += int(_sample(block.rows, self.h, self.h.sum() / rows, self.lift, matrix))
+        self.entries += int(_sample(block.rows, self.h, self.stride(rows), self.lift, matrix))
         matrix[np.diag_indices_from(matrix)] += self.ridge
         matrix[-1, -1] = matrix[-1, -1] or 1.0  # a free bias where no row is curved
         factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
         return lambda residual: np.asarray(scipy.linalg.cho_solve(factor, residual, check_finite=False))
+
+    def stride(self, rows: int) -> float:
+        """Such that so many rows come of taking all of h >= stride, and one wherever the sum of the others passes it."""
+        if rows == self.curved:
+            return 0.0
+        large, rest = 0, float(self.h.sum())
+        stride = rest / rows
+        for _ in range(10):
+            above = self.h >= stride
+            before, large = large, int(np.count_nonzero(above))
+            if large == before or large >= rows:
+                break
+            stride = (rest - float(self.h[above].sum())) / (rows - large)
+        return stride
 
 
 def duals(problem: Problem, scores: Floats) -> Floats:
@@ -233,29 +251,30 @@ def duals(problem: Problem, scores: Floats) -> Floats:
     return beta
 
 
-def line_search(problem: Problem, state: State, ridge: Floats, v: Floats, along: Floats) -> float:
-    """A step at which P is flat, and proven to be below its value at 0: 1 if that will do.
+def line_search(
+    problem: Problem, scores: Floats, along: Floats, first: float, drift: float, bend: float
+) -> float:
+    """A step along v at which P is flat, and proven to be below its value at 0: 1 if that will do.
 
-    The slope rises from its value at 0, which is negative. ``low`` is a step of negative slope, ``fallen`` an upper bound on the
-    change of P up to there, from slopes alone: differences of P would drown in rounding errors near the optimum.
+    The slope rises from its first value, which is negative; ``drift + step bend`` is the ridge's part of it. ``low`` is a step of negative slope, ``fallen`` an upper
+    bound on the change of P up to there, from slopes alone: differences of P drown in rounding errors at the end.
     """
-    offset = np.append(state.w, state.b - problem.bias.centre)
-    drift, bend = float((ridge * offset) @ v), float((ridge * v) @ v)
+    total = problem.total_weight
 
-    def slope(step: float) -> float:
+    def losses_slope(step: float) -> float:
         def visit(block: Block) -> float:
             span = block.span
-            return float(_slope_along(block.y, block.weight, problem.loss, state.scores[span], along[span], step))
+            return float(_slope_along(block.y, block.weight, problem.loss, scores[span], along[span], step))
 
-        return drift + step * bend + problem.source.reduce(visit, lambda a, b: a + b) / problem.total_weight
+        return float(problem.source.reduce(visit, lambda a, b: a + b)) / total
 
-    low, high, fallen, first = 0.0, np.inf, 0.0, slope(0.0)
+    low, high, fallen = 0.0, np.inf, 0.0
     if not first < 0.0:
         return 0.0
     at_low, at_high = first, np.inf
     step = 1.0
     for _ in range(60):
-        at = slope(step)
+        at = drift + step * bend + losses_slope(step)
         if at <= 0.0:
             fallen += (step - low) * at
             low, at_low = step, at
@@ -350,18 +369,19 @@ def _diagonal(rows: Any, h: Floats, lift: float, diagonal: Floats) -> None:
 
 @kernel
 def _sample(rows: Any, h: Floats, stride: float, lift: float, matrix: Floats) -> int:
-    """Add h x x' of a sample to the lower triangle: wherever the running sum of h passes a multiple of the stride."""
+    """Add h x x' of a sample to the lower triangle; a row that stands for its neighbours counts as the stride."""
     last, entries = matrix.shape[0] - 1, 0
     ahead = 0.5 * stride
     for i in range(h.shape[0]):
-        ahead -= h[i]
-        if ahead > 0.0:
+        if h[i] == 0.0:
             continue
-        share = 0.0
-        while ahead <= 0.0:
-            share += stride
+        share = h[i]
+        if share < stride:
+            ahead -= share
+            if ahead > 0.0:
+                continue
             ahead += stride
-        share = max(share, h[i])
+            share = stride
         count = rows.count(i)
         entries += count * (count + 1) // 2
         for k in range(count):
