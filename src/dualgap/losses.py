@@ -14,7 +14,7 @@ A loss is a ``NamedTuple`` (its fields are its parameters) with the methods that
 ``slope(y, score)``
     phi', a subgradient at kinks; which one is stated in the class.
 ``curvature(y, score)``
-    phi''; where it jumps, one of the two values; 0 for losses made of lines.
+    phi''; where it jumps, the larger of the two values; 0 for losses made of lines.
 ``conjugate(y, beta)``
     phi*(-beta) = sup over scores of (-beta score - phi); infinite where beta is infeasible.
 ``box(y)``
@@ -154,7 +154,7 @@ class SmoothHinge(NamedTuple):
         return -y * clip((1.0 - y * score) / self.gamma, 0.0, 1.0)
 
     def curvature(self, y: float, score: float) -> float:
-        return 1.0 / self.gamma if 0.0 < 1.0 - y * score < self.gamma else 0.0
+        return 1.0 / self.gamma if 0.0 <= 1.0 - y * score <= self.gamma else 0.0
 
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
@@ -200,7 +200,7 @@ class SquaredHinge(NamedTuple):
         return -2.0 * self.scale * y * max(0.0, 1.0 - y * score)
 
     def curvature(self, y: float, score: float) -> float:
-        return 2.0 * self.scale if y * score < 1.0 else 0.0
+        return 2.0 * self.scale if y * score <= 1.0 else 0.0
 
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
@@ -250,7 +250,7 @@ class ModifiedHuber(NamedTuple):
         return -2.0 * self.scale * y * clip(1.0 - y * score, 0.0, 2.0)
 
     def curvature(self, y: float, score: float) -> float:
-        return 2.0 * self.scale if abs(score) < 1.0 else 0.0
+        return 2.0 * self.scale if abs(score) <= 1.0 else 0.0
 
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
@@ -431,7 +431,7 @@ class Huber(NamedTuple):
         return 2.0 * clip(score - y, -self.threshold, self.threshold)
 
     def curvature(self, y: float, score: float) -> float:
-        return 2.0 if abs(score - y) < self.threshold else 0.0
+        return 2.0 if abs(score - y) <= self.threshold else 0.0
 
     def conjugate(self, y: float, beta: float) -> float:
         return 0.25 * beta * beta - y * beta if abs(beta) <= 2.0 * self.threshold else _INF
@@ -541,7 +541,7 @@ class SquaredEpsilonInsensitive(NamedTuple):
         return 2.0 * soft(score - y, self.epsilon)
 
     def curvature(self, y: float, score: float) -> float:
-        return 2.0 if abs(score - y) > self.epsilon else 0.0
+        return 2.0 if abs(score - y) >= self.epsilon else 0.0
 
     def conjugate(self, y: float, beta: float) -> float:
         return 0.25 * beta * beta + self.epsilon * abs(beta) - y * beta

@@ -268,27 +268,31 @@ def line_search(
 
         return float(problem.source.reduce(visit, lambda a, b: a + b)) / total
 
-    low, high, fallen = 0.0, np.inf, 0.0
     if not first < 0.0:
         return 0.0
-    at_low, at_high = first, np.inf
+    low, high, at_low, at_high, fallen = 0.0, np.inf, first, np.inf, 0.0
+    chord_low, chord_high = at_low, at_high
     step = 1.0
-    for _ in range(60):
+    for _ in range(100):
         at = drift + step * bend + losses_slope(step)
         if at <= 0.0:
             fallen += (step - low) * at
-            low, at_low = step, at
+            chord_high *= 0.5 if low > 0.0 else 1.0  # an end that stays draws the next step nearer (Illinois)
+            low = step
+            at_low = chord_low = at
         else:
-            high, at_high = step, at
-        if at_low >= FLAT * first and low > 0.0:
+            chord_low *= 0.5 if high < np.inf else 1.0
+            high = step
+            at_high = chord_high = at
+        if low > 0.0 and at_low >= FLAT * first:
             return low
         if at_high <= -FLAT * first and fallen + (high - low) * at_high <= 0.0:
             return high
         if high == np.inf:
             step = 2.0 * low
         else:  # where the chord is 0, or a little before: a step of negative slope proves most
-            share = at_low / (at_low - at_high)
-            step = low + (high - low) * min(max(0.95 * share, 0.01), 0.99)
+            share = chord_low / (chord_low - chord_high)
+            step = low + (high - low) * min(max(0.95 * share, 1e-3), 0.99)
     return low
 
 
