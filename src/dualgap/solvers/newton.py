@@ -284,15 +284,18 @@ def line_search(
             chord_low *= 0.5 if high < np.inf else 1.0
             high = step
             at_high = chord_high = at
+        flat = at_high <= -FLAT * first
+        if flat and fallen + (high - low) * at_high <= 0.0 and at_high <= -at_low:
+            return high
         if low > 0.0 and at_low >= FLAT * first:
             return low
-        if at_high <= -FLAT * first and fallen + (high - low) * at_high <= 0.0:
-            return high
         if high == np.inf:
             step = 2.0 * low
-        else:  # where the chord is 0, or a little before: a step of negative slope proves most
+        elif flat:  # half the way proves that the whole of it goes down
+            step = 0.5 * (low + high)
+        else:
             share = chord_low / (chord_low - chord_high)
-            step = low + (high - low) * min(max(0.95 * share, 1e-3), 0.99)
+            step = low + (high - low) * min(max(share, 1e-3), 0.99)
     return low
 
 
