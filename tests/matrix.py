@@ -151,13 +151,13 @@ SELECTIVE_EPOCHS = {
     "squared-epsilon-insensitive": 133,
 }
 NEWTON_EPOCHS = {
-    "smooth-hinge": 100,
-    "squared-hinge": 100,
-    "logistic": 100,
-    "modified-huber": 100,
-    "squared": 100,
-    "huber": 100,
-    "squared-epsilon-insensitive": 100,
+    "smooth-hinge": 13,
+    "squared-hinge": 13,
+    "logistic": 13,
+    "modified-huber": 13,
+    "squared": 8,
+    "huber": 13,
+    "squared-epsilon-insensitive": 13,
 }
 KINKS = {"none": 1e-3, "augmented": 1e-3, "exact": 3e-2}
 HANDFUL = {"cache": 5}  # rows in memory, of 60

@@ -19,7 +19,8 @@ from dualgap.bias import Augmented, Free, NoBias
 from dualgap.errors import InputError
 from dualgap.losses import LOSSES
 from dualgap.problem import Point, Problem
-from dualgap.solvers.newton import Newton, Quadratic, duals, fitted_bias, line_search
+from dualgap.solvers.newton import Newton, duals, fitted_bias, line_search
+from dualgap.solvers.quadratic import Quadratic
 from dualgap.sources import in_memory
 
 BIASES = [NoBias(), Augmented(2.0), Free()]
@@ -127,13 +128,13 @@ def wide() -> tuple[Any, np.ndarray]:
 
 
 CEILINGS = [  # (data, loss, C, passes to 1e-2 and to 1e-4): some 1.2 times what it takes
-    (tall, "logistic", 1.0, 0, 0),
-    (tall, "squared-hinge", 1.0, 0, 0),
-    (tall, "squared", 1.0, 0, 0),
-    (wide, "logistic", 1.0, 0, 0),
-    (wide, "logistic", 10.0, 0, 0),
-    (wide, "squared-hinge", 1.0, 0, 0),
-    (wide, "squared", 1.0, 0, 0),
+    (tall, "logistic", 1.0, 30, 30),
+    (tall, "squared-hinge", 1.0, 24, 29),
+    (tall, "squared", 1.0, 22, 30),
+    (wide, "logistic", 1.0, 44, 58),
+    (wide, "logistic", 10.0, 70, 88),
+    (wide, "squared-hinge", 1.0, 46, 54),
+    (wide, "squared", 1.0, 48, 66),
 ]
 
 
@@ -151,7 +152,7 @@ def test_few_passes(data: Any, loss: str, C: float, loose: float, tight: float) 
     assert passes(X, y, 1e-4, loss=loss, C=C) <= tight
 
 
-@pytest.mark.parametrize(("loss", "ceiling"), [("logistic", 0), ("squared-hinge", 0), ("squared", 0)])
+@pytest.mark.parametrize(("loss", "ceiling"), [("logistic", 36), ("squared-hinge", 53), ("squared", 40)])
 def test_few_passes_over_a9a(data_folder: Path, loss: str, ceiling: float) -> None:
     X, y = load_svmlight_file(str(data_folder / "a9a.svm.bz2"), n_features=123)
     assert passes(X, y, 1e-4, loss=loss, C=1.0) <= ceiling
@@ -206,11 +207,11 @@ def test_a_sample_stands_for_all_rows() -> None:
     assert quadratic.curved > 10_000
     stride = quadratic.stride(1000)
     large = quadratic.h >= stride
-    assert 1000 == pytest.approx(large.sum() + quadratic.h[~large].sum() / stride, rel=0.05)
+    assert pytest.approx(large.sum() + quadratic.h[~large].sum() / stride, rel=0.05) == 1000
     H = hessian(problem, X, quadratic)
     solve = quadratic.sampled(1000)
     ratios = np.linalg.eigvals(np.column_stack([solve(column) for column in H.T])).real
-    assert 0.7 < ratios.min()
+    assert ratios.min() > 0.7
     assert ratios.max() < 1.4
 
 
