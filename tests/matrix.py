@@ -150,6 +150,15 @@ SELECTIVE_EPOCHS = {
     "epsilon-insensitive": 355,
     "squared-epsilon-insensitive": 133,
 }
+NEWTON_EPOCHS = {
+    "smooth-hinge": 13,
+    "squared-hinge": 13,
+    "logistic": 13,
+    "modified-huber": 13,
+    "squared": 8,
+    "huber": 13,
+    "squared-epsilon-insensitive": 13,
+}
 KINKS = {"none": 1e-3, "augmented": 1e-3, "exact": 3e-2}
 HANDFUL = {"cache": 5}  # rows in memory, of 60
 BIAS = {"bias_step": 0.3}  # the papers' 0.01 is for thousands of rows
@@ -159,6 +168,7 @@ PROMISES = {
     "sdca": Promise(gap=1e-5, epochs=SDCA_EPOCHS, keeps_w=True, options={}),
     "asdca": Promise(gap=1e-5, epochs=ASDCA_EPOCHS, keeps_w=False, options={"C": 0.05}, kinks=KINKS),
     "mpu": Promise(gap=1e-5, epochs={"hinge": 56}, keeps_w=False, options={}),
+    "newton": Promise(gap=1e-9, epochs=NEWTON_EPOCHS, keeps_w=False, options={}),
     "svmperf": Promise(gap=1e-4, epochs={"hinge": 40}, keeps_w=False, options={}),
     "decomposition": Promise(gap=1e-6, epochs={"hinge": 24}, keeps_w=False, options={}),
     "smo": Promise(gap=1e-6, epochs={"hinge": 240}, keeps_w=False, options={}),

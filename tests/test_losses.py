@@ -114,6 +114,19 @@ def test_slope_is_the_derivative(loss: Any) -> None:
 
 
 @every_loss
+def test_curvature_is_the_derivative_of_the_slope(loss: Any) -> None:
+    h = 2.0**-12
+    for y in targets(loss):
+        for score in scores(loss, y):
+            assert 0.0 <= loss.curvature(y, score) <= loss.smoothness
+            if not any(abs(score - kink) <= h for kink in kinks(loss, y)):
+                rise = loss.slope(y, score + h) - loss.slope(y, score - h)
+                assert loss.curvature(y, score) == pytest.approx(rise / (2 * h), rel=1e-6, abs=2e-8)
+        for score in (1e8, -1e8, 800.0, -800.0):
+            assert math.isfinite(loss.curvature(y, score))
+
+
+@every_loss
 def test_slope_supports_the_loss_from_below_everywhere(loss: Any) -> None:
     for y in targets(loss):
         at = np.array(scores(loss, y))

@@ -13,6 +13,8 @@ A loss is a ``NamedTuple`` (its fields are its parameters) with the methods that
     phi.
 ``slope(y, score)``
     phi', a subgradient at kinks; which one is stated in the class.
+``curvature(y, score)``
+    phi''; where it jumps, the larger of the two values; 0 for losses made of lines.
 ``conjugate(y, beta)``
     phi*(-beta) = sup over scores of (-beta score - phi); infinite where beta is infeasible.
 ``box(y)``
@@ -61,6 +63,7 @@ class Loss(Protocol):
     def zhang_pairs(self) -> tuple[tuple[float, float], ...]: ...
     def value(self, y: float, score: float) -> float: ...
     def slope(self, y: float, score: float) -> float: ...
+    def curvature(self, y: float, score: float) -> float: ...
     def conjugate(self, y: float, beta: float) -> float: ...
     def box(self, y: float) -> tuple[float, float]: ...
     def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float: ...
@@ -105,6 +108,9 @@ class Hinge(NamedTuple):
     def slope(self, y: float, score: float) -> float:
         return -y if y * score < self.margin else 0.0
 
+    def curvature(self, y: float, score: float) -> float:
+        return 0.0
+
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
         return -a * self.margin if 0.0 <= a <= 1.0 else _INF
@@ -146,6 +152,9 @@ class SmoothHinge(NamedTuple):
 
     def slope(self, y: float, score: float) -> float:
         return -y * clip((1.0 - y * score) / self.gamma, 0.0, 1.0)
+
+    def curvature(self, y: float, score: float) -> float:
+        return 1.0 / self.gamma if 0.0 <= 1.0 - y * score <= self.gamma else 0.0
 
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
@@ -189,6 +198,9 @@ class SquaredHinge(NamedTuple):
 
     def slope(self, y: float, score: float) -> float:
         return -2.0 * self.scale * y * max(0.0, 1.0 - y * score)
+
+    def curvature(self, y: float, score: float) -> float:
+        return 2.0 * self.scale if y * score <= 1.0 else 0.0
 
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
@@ -237,6 +249,9 @@ class ModifiedHuber(NamedTuple):
     def slope(self, y: float, score: float) -> float:
         return -2.0 * self.scale * y * clip(1.0 - y * score, 0.0, 2.0)
 
+    def curvature(self, y: float, score: float) -> float:
+        return 2.0 * self.scale if abs(score) <= 1.0 else 0.0
+
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
         return a * a / (4.0 * self.scale) - a if 0.0 <= a <= 4.0 * self.scale else _INF
@@ -272,6 +287,10 @@ class Logistic(NamedTuple):
 
     def slope(self, y: float, score: float) -> float:
         return -y * sigmoid(-y * score)
+
+    def curvature(self, y: float, score: float) -> float:
+        e = math.exp(-abs(score))
+        return e / ((1.0 + e) * (1.0 + e))
 
     def conjugate(self, y: float, beta: float) -> float:
         a = y * beta
@@ -362,6 +381,9 @@ class Squared(NamedTuple):
     def slope(self, y: float, score: float) -> float:
         return 2.0 * self.scale * (score - y)
 
+    def curvature(self, y: float, score: float) -> float:
+        return 2.0 * self.scale
+
     def conjugate(self, y: float, beta: float) -> float:
         return beta * beta / (4.0 * self.scale) - y * beta
 
@@ -408,6 +430,9 @@ class Huber(NamedTuple):
     def slope(self, y: float, score: float) -> float:
         return 2.0 * clip(score - y, -self.threshold, self.threshold)
 
+    def curvature(self, y: float, score: float) -> float:
+        return 2.0 if abs(score - y) <= self.threshold else 0.0
+
     def conjugate(self, y: float, beta: float) -> float:
         return 0.25 * beta * beta - y * beta if abs(beta) <= 2.0 * self.threshold else _INF
 
@@ -442,6 +467,9 @@ class Absolute(NamedTuple):
     def slope(self, y: float, score: float) -> float:
         return 1.0 if score > y else (-1.0 if score < y else 0.0)
 
+    def curvature(self, y: float, score: float) -> float:
+        return 0.0
+
     def conjugate(self, y: float, beta: float) -> float:
         return -y * beta if abs(beta) <= 1.0 else _INF
 
@@ -473,6 +501,9 @@ class EpsilonInsensitive(NamedTuple):
 
     def slope(self, y: float, score: float) -> float:
         return 1.0 if score - y > self.epsilon else (-1.0 if y - score > self.epsilon else 0.0)
+
+    def curvature(self, y: float, score: float) -> float:
+        return 0.0
 
     def conjugate(self, y: float, beta: float) -> float:
         return self.epsilon * abs(beta) - y * beta if abs(beta) <= 1.0 else _INF
@@ -509,6 +540,9 @@ class SquaredEpsilonInsensitive(NamedTuple):
     def slope(self, y: float, score: float) -> float:
         return 2.0 * soft(score - y, self.epsilon)
 
+    def curvature(self, y: float, score: float) -> float:
+        return 2.0 if abs(score - y) >= self.epsilon else 0.0
+
     def conjugate(self, y: float, beta: float) -> float:
         return 0.25 * beta * beta + self.epsilon * abs(beta) - y * beta
 
@@ -543,6 +577,9 @@ class HardMargin(NamedTuple):
 
     def slope(self, y: float, score: float) -> float:
         return 0.0 if y * score >= self.margin else -y * _INF
+
+    def curvature(self, y: float, score: float) -> float:
+        return 0.0
 
     def conjugate(self, y: float, beta: float) -> float:
         return -y * beta * self.margin if y * beta >= 0.0 else _INF

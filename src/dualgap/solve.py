@@ -115,6 +115,7 @@ class Run(NamedTuple):
     beta: Floats  # the best dual point so far
     judged: Counts  # at the last judgement
     due: int  # row presentations at which the next one is due
+    judgements: int  # so far
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +243,7 @@ class Loop:
             warm = Point(warm.w, warm.b, warm.beta)  # of other options: begin at the point, but do not go on
         if isinstance(warm, Run):
             self.state, self.judged, self.due = _copy(warm.solver), warm.judged, warm.due
+            self._judgements = warm.judgements
         else:
             self.state, self.judged = solver.start(problem, warm), Counts()
             entries = 1.5 * problem.source.entries  # a dot for every row, an add for every other
@@ -277,7 +279,9 @@ class Loop:
             yield self.judge() if due else self.record("estimate")
 
     def _affordable(self) -> bool:
-        """Whether another judgement would keep all of them together below a quarter of the run."""
+        """Whether another judgement keeps all of them below a quarter of the run, or is part of the solver's work."""
+        if getattr(self.solver, "judged_steps", False):
+            return True
         spent = training_cost(self.problem, self.state.counts)
         return (self._judgements + 1) * self._judging_cost <= SHARE * spent
 
@@ -356,6 +360,7 @@ class Loop:
             self.best.beta,
             self.judged,
             self.due,
+            self._judgements,
         )
 
     def _period(self, recent: Counts) -> int:

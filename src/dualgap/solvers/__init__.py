@@ -22,6 +22,7 @@ from .decomposition import SMO, Decomposition
 from .free_bias import FreeBias, can_wrap
 from .implicit import Implicit
 from .mpu import MPU
+from .newton import Newton
 from .norma import Norma
 from .ocas import OCAS
 from .pegasos import Pegasos
@@ -42,6 +43,7 @@ SOLVERS: dict[str, type[Any]] = {
         SDCA,
         ASDCA,
         MPU,
+        Newton,
         SVMperf,
         OCAS,
         Decomposition,

@@ -1,0 +1,218 @@
+"""Newton's method with conjugate gradients, for smooth losses: few passes over the data, each worth a lot.
+
+    minimise  P(w, b) = lam/2 |w|^2 + r(b) + 1/N sum_i c_i phi(<w, x_i> + b, y_i)
+
+With beta_i = -phi'(score_i) the gradient is lam (w - w(beta)), and P(w) - D(beta) = |gradient|^2 / (2 lam). So the
+judgement of a point brings the gradient there, and a step begins with what the judgement of the one before found. It
+solves H v = -gradient (``quadratic.py``) until the gap that the residual promises is a hundredth of the present one,
+and goes along v to where P hardly falls any more: scores are linear, so this search needs no pass. A free bias is
+fitted anew after every step, from the scores alone, so that the duals satisfy its constraint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Floats
+from ..jit import kernel
+from ..losses import LOSSES
+from ..problem import Judgement, Point, Problem
+from ..solve import Counts
+from ..sources import Block
+from ..stopping import Reason
+from .quadratic import SAMPLE, Quadratic
+
+FLAT = 0.1  # the search along a step ends where the slope is this part of the first
+PATIENCE = 2  # products of a step, beyond which the next sample is twice as large
+
+
+class State(NamedTuple):
+    """The point, and its scores."""
+
+    w: Floats
+    b: float
+    scores: Floats
+    sample: int  # rows of the next sample for each column
+    counts: Counts
+
+    @property
+    def paused(self) -> bool:
+        """Every step ends with a point worth judging."""
+        return True
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Truncated Newton with conjugate gradients."""
+
+    name = "newton"
+    meaning = "Newton's method with conjugate gradients, for smooth losses: few passes, and many threads help"
+    losses = tuple(name for name, loss in LOSSES.items() if np.isfinite(loss().smoothness))
+    biases = ("none", "augmented", "exact")
+    judged_steps = True  # a step begins with the judgement of the last one
+
+    def start(self, problem: Problem, warm: Point | None) -> State:
+        """Begin at w = 0, or at the warm start."""
+        n, d = problem.source.n, problem.source.d
+        if warm is None:
+            w, b = np.zeros(d), problem.bias.centre
+            scores = np.full(n, b)
+        else:
+            w, b = np.array(warm.w, dtype=np.float64), float(warm.b)
+            scores = problem.judge(Point(w, b, None)).scores
+        shift = fitted_bias(problem, scores)
+        return State(w, b + shift, scores + shift, SAMPLE, Counts())
+
+    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+        """One step of Newton's method."""
+        source, counts = problem.source, state.counts
+        if last is None:
+            scores, (w_beta, b_beta) = state.scores, problem.model_of(duals(problem, state.scores), state.b)
+        else:
+            scores, w_beta, b_beta = last.scores, last.w, last.b
+        quadratic = Quadratic(problem, scores, state.sample)
+        here = np.append(state.w, state.b)
+        gradient = quadratic.ridge * (here - np.append(w_beta, b_beta))  # 0 for a free bias, which is fitted
+        v, along = quadratic.minimise(gradient)
+        pull = quadratic.ridge * v
+        drift = float(pull @ here) - float(pull[-1]) * problem.bias.centre
+        step = line_search(problem, scores, along, float(gradient @ v), drift, float(pull @ v))
+        scores = scores + step * along
+        shift = fitted_bias(problem, scores)
+        here += step * v
+        passed = source.entries if last is None else 0
+        done = Counts(
+            counts.visits + quadratic.visits + problem.present,
+            counts.updates + 1,
+            counts.entries + quadratic.entries + passed,
+        )
+        sample = state.sample * (2 if quadratic.products > PATIENCE else 1)
+        return State(here[:-1], float(here[-1]) + shift, scores + shift, sample, done)
+
+    def point(self, problem: Problem, state: State) -> Point:
+        """The point, and the duals that its scores ask for."""
+        return Point(state.w, state.b, duals(problem, state.scores))
+
+    def finished(self, state: State) -> Reason | None:
+        """Newton has no rule of its own."""
+        return None
+
+
+def duals(problem: Problem, scores: Floats) -> Floats:
+    """beta = -phi'."""
+    beta = np.empty(problem.source.n)
+
+    def visit(block: Block) -> None:
+        _duals(block.y, problem.loss, scores[block.span], beta[block.span])
+
+    problem.source.reduce(visit, lambda left, right: None)
+    return beta
+
+
+def line_search(problem: Problem, scores: Floats, along: Floats, first: float, drift: float, bend: float) -> float:
+    """A step along v at which P is flat, and proven to be below its value at 0: 1 if that will do.
+
+    The slope rises from its first value, which is negative; ``drift + step bend`` is the regulariser's part of it.
+    ``low`` is a step of negative slope, ``fallen`` an upper bound on the change of P up to there, from slopes alone:
+    differences of P drown in rounding errors at the end.
+    """
+    total = problem.total_weight
+
+    def losses_slope(step: float) -> float:
+        def visit(block: Block) -> float:
+            span = block.span
+            return float(_slope_along(block.y, block.weight, problem.loss, scores[span], along[span], step))
+
+        return float(problem.source.reduce(visit, lambda a, b: a + b)) / total
+
+    if not first < 0.0:
+        return 0.0
+    low, high, at_low, at_high, fallen = 0.0, np.inf, first, np.inf, 0.0
+    chord_low, chord_high = at_low, at_high
+    step = 1.0
+    for _ in range(100):
+        at = drift + step * bend + losses_slope(step)
+        if at <= 0.0:
+            fallen += (step - low) * at
+            chord_high *= 0.5 if low > 0.0 else 1.0  # an end that stays draws the next step nearer (Illinois)
+            low = step
+            at_low = chord_low = at
+        else:
+            chord_low *= 0.5 if high < np.inf else 1.0
+            high = step
+            at_high = chord_high = at
+        flat = at_high <= -FLAT * first
+        if flat and fallen + (high - low) * at_high <= 0.0 and at_high <= -at_low:
+            return high
+        if low > 0.0 and at_low >= FLAT * first:
+            return low
+        if high == np.inf:
+            step = 2.0 * low
+        elif flat:  # half the way proves that the whole of it goes down
+            step = 0.5 * (low + high)
+        else:
+            share = chord_low / (chord_low - chord_high)
+            step = low + (high - low) * min(max(share, 1e-3), 0.99)
+    return low
+
+
+def fitted_bias(problem: Problem, scores: Floats) -> float:
+    """What to add to a free bias so that the slopes sum to 0; 0 for any other bias."""
+    if problem.bias.strength(problem.lam) > 0.0:
+        return 0.0
+
+    def slopes(shift: float) -> Any:
+        def visit(block: Block) -> Any:
+            return np.array(_slopes(block.y, block.weight, problem.loss, scores[block.span], shift))
+
+        return problem.source.reduce(visit, np.add)
+
+    low, high, shift, stride = -np.inf, np.inf, 0.0, 1.0
+    for _ in range(100):
+        total, mass, curvature = slopes(shift)
+        if abs(total) <= 1e-14 * mass:
+            break
+        if total < 0.0:
+            low = shift
+        else:
+            high = shift
+        move = -total / curvature if curvature > 0.0 else -np.sign(total) * np.inf
+        if not (low < shift + move < high and abs(move) <= stride):
+            inside = np.isfinite(low) and np.isfinite(high)
+            move = 0.5 * (low + high) - shift if inside else np.clip(move, -stride, stride)
+            stride *= 2.0
+        if shift + move == shift:
+            break
+        shift += float(move)
+    return shift
+
+
+@kernel
+def _duals(y: Floats, loss: Any, scores: Floats, beta: Floats) -> None:
+    for i in range(y.shape[0]):
+        beta[i] = -loss.slope(y[i], scores[i])
+
+
+@kernel
+def _slope_along(y: Floats, weight: Floats, loss: Any, scores: Floats, along: Floats, step: float) -> float:
+    total = 0.0
+    for i in range(y.shape[0]):
+        if weight[i] > 0.0:
+            total += weight[i] * along[i] * loss.slope(y[i], scores[i] + step * along[i])
+    return total
+
+
+@kernel
+def _slopes(y: Floats, weight: Floats, loss: Any, scores: Floats, shift: float) -> tuple[float, float, float]:
+    """Sums of phi', |phi'| and phi''."""
+    total = mass = curvature = 0.0
+    for i in range(y.shape[0]):
+        if weight[i] > 0.0:
+            slope = loss.slope(y[i], scores[i] + shift)
+            total += weight[i] * slope
+            mass += weight[i] * abs(slope)
+            curvature += weight[i] * loss.curvature(y[i], scores[i] + shift)
+    return total, mass, curvature
