@@ -151,6 +151,9 @@ SELECTIVE_EPOCHS = {
     "squared-epsilon-insensitive": 133,
 }
 NEWTON_EPOCHS = {
+    "hinge": 30,
+    "absolute": 50,
+    "epsilon-insensitive": 60,
     "smooth-hinge": 13,
     "squared-hinge": 13,
     "logistic": 13,

@@ -51,7 +51,7 @@ def load(data_folder: Path):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(("name", "width", "C", "optimum", "epochs"), OPTIMA)
 def test_reference_optima(load, name: str, width: int, C: float, optimum: float, epochs: float) -> None:  # type: ignore[no-untyped-def]
     X, y = load(name, width)
-    outcome = dualgap.fit(X, y, C=C, gap=1e-6)
+    outcome = dualgap.fit(X, y, solver="dcd", C=C, gap=1e-6)
     primal, dual, *_ = outcome.certificate
     slack = 5e-9 * optimum
     assert outcome.converged
@@ -64,8 +64,8 @@ def test_reference_optima(load, name: str, width: int, C: float, optimum: float,
 @pytest.mark.data
 def test_shrinking_saves_most_of_the_work(load) -> None:  # type: ignore[no-untyped-def]
     X, y = load("w8a", 300)
-    shrunk = dualgap.fit(X, y, C=1.0, gap=1e-4)
-    plain = dualgap.fit(X, y, C=1.0, gap=1e-4, shrinking=False)
+    shrunk = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-4)
+    plain = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-4, shrinking=False)
     assert shrunk.converged
     assert plain.converged
     assert shrunk.trace[-1].entries * 5 < plain.trace[-1].entries
@@ -76,7 +76,7 @@ def test_shrinking_saves_most_of_the_work(load) -> None:  # type: ignore[no-unty
 def test_against_liblinear_svm(loss: str, theirs: str, C: float) -> None:
     X, y = toy()
     model = LinearSVC(loss=theirs, C=C, fit_intercept=False, dual=True, tol=1e-10, max_iter=10_000_000).fit(X, y)
-    outcome = dualgap.fit(X, y, loss=loss, C=C, gap=1e-9, max_epochs=200_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, C=C, gap=1e-9, max_epochs=200_000)
     value = 0.5 * np.sum(model.coef_**2) + C * sum(
         LOSSES[loss]().value(t, s) for t, s in zip(y, X @ model.coef_[0], strict=True)
     )
@@ -88,7 +88,7 @@ def test_against_liblinear_svm(loss: str, theirs: str, C: float) -> None:
 def test_against_liblinear_logistic() -> None:
     X, y = toy()
     model = LogisticRegression(C=2.0, fit_intercept=False, solver="newton-cg", tol=1e-12, max_iter=10_000).fit(X, y)
-    outcome = dualgap.fit(X, y, loss="logistic", C=2.0, gap=1e-12)
+    outcome = dualgap.fit(X, y, solver="dcd", loss="logistic", C=2.0, gap=1e-12)
     np.testing.assert_allclose(outcome.coef, model.coef_[0], rtol=1e-5)
 
 
@@ -103,7 +103,7 @@ def test_against_liblinear_regression(loss: str, theirs: str) -> None:
     X, y = toy(regression=True)
     model = LinearSVR(epsilon=0.3, loss=theirs, C=0.5, fit_intercept=False, dual=True, tol=1e-10, max_iter=10_000_000)
     model.fit(X, y)
-    outcome = dualgap.fit(X, y, loss=loss, C=0.5, gap=1e-9, max_epochs=200_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, C=0.5, gap=1e-9, max_epochs=200_000)
     assert outcome.converged
     np.testing.assert_allclose(outcome.coef, model.coef_, atol=2e-4)
 
@@ -111,7 +111,7 @@ def test_against_liblinear_regression(loss: str, theirs: str) -> None:
 def test_least_squares_is_the_root_of_its_normal_equations() -> None:
     X, y = toy(regression=True)
     lam = 0.05
-    outcome = dualgap.fit(X, y, loss="squared", lam=lam, gap=1e-12)
+    outcome = dualgap.fit(X, y, solver="dcd", loss="squared", lam=lam, gap=1e-12)
     exact = np.linalg.solve(2 * X.T @ X / len(y) + lam * np.eye(X.shape[1]), 2 * X.T @ y / len(y))
     np.testing.assert_allclose(outcome.coef, exact, rtol=1e-5)
     ridge = Ridge(alpha=len(y) * lam / 2, fit_intercept=False, tol=1e-12).fit(X, y)
@@ -133,7 +133,7 @@ def test_smooth_losses_against_a_general_minimiser(loss: str) -> None:
     found = minimize(
         objective, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"ftol": 1e-16, "gtol": 1e-12}
     )
-    outcome = dualgap.fit(X, y, loss=loss, lam=lam, gap=1e-10, max_epochs=100_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, lam=lam, gap=1e-10, max_epochs=100_000)
     assert outcome.converged
     assert found.fun == pytest.approx(outcome.certificate.primal, rel=1e-9)
     np.testing.assert_allclose(outcome.coef, found.x, atol=1e-4)
@@ -163,7 +163,7 @@ def test_boxed_losses_against_an_exact_qp(loss: str) -> None:
     )
     v = exact.x
     optimum = (gain @ v - v @ (design.T @ (design @ v)) / (2 * lam * n)) / n
-    outcome = dualgap.fit(X, y, loss=loss, lam=lam, gap=1e-9, max_epochs=1_000_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, lam=lam, gap=1e-9, max_epochs=1_000_000)
     assert outcome.converged
     assert outcome.certificate.primal == pytest.approx(optimum, rel=1e-7)
 
@@ -176,7 +176,7 @@ def test_hard_case_where_the_optimum_is_a_linear_program() -> None:
     rows = np.block([[X, -np.eye(n)], [-X, -np.eye(n)]])
     bounds = Bounds(np.concatenate([np.full(d, -np.inf), np.zeros(n)]), np.inf)
     program = milp(cost, constraints=LinearConstraint(rows, ub=np.concatenate([y, -y])), bounds=bounds)
-    outcome = dualgap.fit(X, y, loss="absolute", lam=1e-4, gap=1e-7, max_epochs=1_000_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss="absolute", lam=1e-4, gap=1e-7, max_epochs=1_000_000)
     w = outcome.coef
     assert outcome.converged
     assert (
@@ -188,7 +188,7 @@ def test_hard_case_where_the_optimum_is_a_linear_program() -> None:
 def test_augmented_bias_is_a_constant_column() -> None:
     X, y = toy()
     with_column = np.hstack([X, np.full((len(y), 1), 2.0)])
-    apart = dualgap.fit(X, y, C=1.0, gap=1e-10, bias="augmented", rho=2.0)
+    apart = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-10, bias="augmented", rho=2.0)
     inside = dualgap.fit(with_column, y, C=1.0, gap=1e-10)
     assert apart.certificate.primal == pytest.approx(inside.certificate.primal, rel=1e-9)
     assert apart.intercept == pytest.approx(2.0 * inside.coef[-1], abs=1e-4)
@@ -200,7 +200,7 @@ def test_weights_are_multiplicities(kind: str) -> None:
     weight = np.random.default_rng(0).integers(0, 4, size=len(y)).astype(float)
     repeated = np.repeat(np.arange(len(y)), weight.astype(int))
     how = {"C": 0.7} if kind == "C" else {"lam": 0.03}
-    weighted = dualgap.fit(X, y, sample_weight=weight, gap=1e-10, **how)
+    weighted = dualgap.fit(X, y, solver="dcd", sample_weight=weight, gap=1e-10, **how)
     written_out = dualgap.fit(X[repeated], y[repeated], gap=1e-10, **how)
     assert weighted.certificate.primal == pytest.approx(written_out.certificate.primal, rel=1e-9)
     np.testing.assert_allclose(weighted.coef, written_out.coef, atol=1e-4)
@@ -211,7 +211,7 @@ def test_a_row_of_weight_zero_is_absent_bit_for_bit() -> None:
     weight = np.ones(len(y))
     weight[::3] = 0
     kept = weight > 0
-    with_zeros = dualgap.fit(X, y, C=1.0, gap=1e-6, sample_weight=weight)
+    with_zeros = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-6, sample_weight=weight)
     without = dualgap.fit(X[kept], y[kept], C=1.0, gap=1e-6)
     np.testing.assert_allclose(with_zeros.coef, without.coef, rtol=1e-12)
     assert np.all(with_zeros.dual[~kept] == 0)
@@ -219,8 +219,8 @@ def test_a_row_of_weight_zero_is_absent_bit_for_bit() -> None:
 
 def test_pg_tol_stops_by_the_range_of_projected_gradients() -> None:
     X, y = toy()
-    loose = dualgap.fit(X, y, C=1.0, gap=0.0, pg_tol=1e-2, max_epochs=100_000)
-    tight = dualgap.fit(X, y, C=1.0, gap=0.0, pg_tol=1e-6, max_epochs=100_000)
+    loose = dualgap.fit(X, y, solver="dcd", C=1.0, gap=0.0, pg_tol=1e-2, max_epochs=100_000)
+    tight = dualgap.fit(X, y, solver="dcd", C=1.0, gap=0.0, pg_tol=1e-6, max_epochs=100_000)
     assert loose.reason.name == tight.reason.name == "pg_tol"
     assert tight.certificate.relative_gap < loose.certificate.relative_gap
     # at the end no row wants to move by more than pg_tol
@@ -231,7 +231,9 @@ def test_pg_tol_stops_by_the_range_of_projected_gradients() -> None:
 
 def test_same_seed_same_bits_other_seed_other_path() -> None:
     X, y = toy()
-    first, again, other = (dualgap.fit(X, y, C=1.0, gap=1e-4, seed=seed, record_every=80) for seed in (1, 1, 2))
+    first, again, other = (
+        dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-4, seed=seed, record_every=80) for seed in (1, 1, 2)
+    )
     assert first.coef.tobytes() == again.coef.tobytes()
     assert first.dual.tobytes() == again.dual.tobytes()
     assert [r.certificate for r in first.trace] == [r.certificate for r in again.trace]

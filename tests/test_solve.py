@@ -121,7 +121,7 @@ def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
     last = outcome.trace[-1]
     judging = (len(outcome.trace) - 1) * judging_cost(outcome.problem)
     assert len(outcome.trace) > 4
-    assert judging <= 0.25 * (judging + training_cost(Counts(last.visits, last.updates, last.entries)))
+    assert judging <= 0.25 * (judging + training_cost(outcome.problem, Counts(last.visits, last.updates, last.entries)))
 
 
 def test_watchers_see_every_record_and_are_closed_even_on_errors(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def fit(
         form=task.form,
         validate=task.validate,
     )
-    return replace(outcome, classes=task.classes, expansion=expansion)
+    return replace(outcome, classes=task.classes, expansion=expansion, why=task.why)
 
 
 def plan(
@@ -185,7 +185,7 @@ def plan(
     visits = Counts(problem.present, 0, int(1.5 * source.entries))
     share = judging_cost(problem) / training_cost(problem, visits)
     lines = [
-        f"solver {trainer.name}: {trainer.meaning}",
+        f"solver {trainer.name}: {trainer.meaning}" + (f" (chosen as {task.why})" if task.why else ""),
         f"{problem.present:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = {problem.C:.6g}, "
         f"lam = {problem.lam:.6g}",
         f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form"
@@ -229,6 +229,7 @@ class Task(NamedTuple):
     form: Form
     classes: Any
     validate: Validation | None
+    why: str  # "auto" chose this solver
 
 
 def prepare(
@@ -266,7 +267,7 @@ def prepare(
         chosen, C = hard_margin(chosen), 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
     problem = Problem(source, chosen, lam, make_bias(bias, rho))
-    name = choose(chosen, source.resident) if solver == "auto" else solver
+    name, why = choose(problem, options) if solver == "auto" else (solver, "")
     if isinstance(source, OnDisk):
         check_from_disk(name, problem.bias.kind)
         source.check = problem.check_targets
@@ -277,7 +278,7 @@ def prepare(
     if check is not None:
         check(problem, rule.allowance(0))
     validate = None if held_out is None else Validation(held_out, chosen)
-    return Task(problem, trainer, rule, form, classes, validate)
+    return Task(problem, trainer, rule, form, classes, validate, why)
 
 
 def _grown(pair: Any, expansion: Expansion | None) -> Any:

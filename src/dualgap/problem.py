@@ -13,7 +13,7 @@ conjugates and w(beta) are computed anew in float64, the totals compensated, and
 bounded (``sums.py``); the bounds are added to the gap. How each bound arises:
 
 - A score of k products errs by at most ``gamma(k + 2) (|w| |x_i| + |b|)``, by Cauchy and Schwarz. The loss is convex,
-  so that moves it by at most that much times the steeper of its slopes at either end of the interval.
+  so that moves it by at most that much times its steepest slope within the interval.
 - ``sum c beta x`` over the m rows of a part errs, as a vector, by at most ``gamma(m + 2) sum c |beta| |x|`` in length;
   parts are merged with compensation. ``lam/2 |w|^2`` then errs by ``lam |w| error + lam/2 error^2``.
 - With a free bias, weak duality wants ``z = 0``, and floats give a z that is almost 0. For every (w, b) at least as
@@ -344,7 +344,8 @@ class Judging:
         beta = canonical(np.zeros(rows) if self._beta is None else self._beta[block.span], np.float64)
         scores = self._scores[block.span] if self._scores.size else np.empty(rows)
         loss = self.problem.loss
-        return _Sums(*_judge(*block[:4], loss, self._w, self.point.b, self._length, beta, scores, moment))
+        bounds = float(loss.lipschitz), float(loss.smoothness)
+        return _Sums(*_judge(*block[:4], loss, *bounds, self._w, self.point.b, self._length, beta, scores, moment))
 
     def merge(self, left: Part, right: Part) -> Part:
         """Two neighbours together."""
@@ -437,6 +438,8 @@ def _judge(
     weight: Floats,
     norms: Floats,
     loss: Any,
+    lipschitz: float,
+    smoothness: float,
     w: Floats,
     b: float,
     length: float,
@@ -445,6 +448,7 @@ def _judge(
     moment: Floats,
 ) -> _Sums:
     """One part of a judgement: fill in ``scores``, add ``c beta x`` to ``moment``, return the sums."""
+    bounded = min(lipschitz, smoothness) < np.inf
     total = lost = error = 0.0
     dual = dual_lost = dual_error = 0.0
     balance = balance_lost = mass = reach = 0.0
@@ -457,7 +461,10 @@ def _judge(
         size = np.sqrt(norms[i])
         value = loss.value(y[i], score)
         off = gamma(rows.count(i) + 4.0) * 1.01 * (length * size + abs(b)) + 4.0 * UNIT * (1.0 + abs(score) + abs(y[i]))
-        steep = max(abs(loss.slope(y[i], score - off)), abs(loss.slope(y[i], score + off)))
+        if bounded:
+            steep = min(lipschitz, abs(loss.slope(y[i], score)) + smoothness * off)
+        else:
+            steep = max(abs(loss.slope(y[i], score - off)), abs(loss.slope(y[i], score + off)))
         error += c * (1.01 * steep * off + 16.0 * UNIT * value)
         total, rest = two_sum(total, c * value)
         lost += rest

@@ -136,6 +136,7 @@ class Outcome:
     interrupted: bool = False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
     classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
     expansion: Any = None  # what made the features of the rows, if anything did
+    why: str = ""  # ``solver="auto"`` chose this solver
 
 
 @dataclass

@@ -95,6 +95,7 @@ class Trained:
         certificate = model.certificate
         return {
             "solver": model.solver,
+            "solver_why": self.outcome.why or None,
             "loss": self.loss,
             "C": model.C,
             "lam": outcome.problem.lam,
@@ -129,6 +130,8 @@ class Trained:
             click.echo(f"  positive class: {shown(model.classes[1])}, negative: {shown(model.classes[0])}")
         strength = f"C = {model.C:g}" if self.outcome.problem.lam > 0.0 else "lam = 0 (no regulariser)"
         click.echo(f"{self.loss} loss, {strength}, {bias_words(model)}, solver {model.solver}")
+        if self.outcome.why:
+            click.echo(f"  auto chose {model.solver}: {self.outcome.why}")
         click.echo()
         headline(self.outcome.reason.message, bool(self.outcome.converged))
         table(

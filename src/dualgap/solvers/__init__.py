@@ -6,12 +6,17 @@ what a user passes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
+from math import isfinite
 from typing import Any, get_type_hints
+
+import numpy as np
 
 from ..errors import InputError, nearest
 from ..losses import LOSSES, Loss
+from ..problem import Problem
 from ..solve import Solver
 from .asdca import ASDCA
 from .asgd import ASGD
@@ -88,11 +93,29 @@ def options_of(solver: type[Any]) -> list[Option]:
     ]
 
 
-def choose(loss: Loss, resident: bool = True) -> str:
-    """What ``solver="auto"`` stands for; ``resident``: all rows are in memory."""
-    if not resident:
-        return "cached-loops"
-    return "decomposition" if loss.name == "hard-margin" else "dcd"
+# From these on Newton's method is the faster one: a typical curvature of the loss over that of the regulariser, and, for
+# losses with kinks, rows a column. Read off the sets of benchmarks/ that are there to tune on.
+_CURVED, _CURVED_WITH_KINKS, _TALL = 200.0, 2000.0, 200.0
+
+
+def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
+    """What ``solver="auto"`` stands for, and why; only solvers that have all the options come into question."""
+    source, loss = problem.source, problem.loss
+    if not source.resident:
+        return "cached-loops", "the rows do not fit into memory"
+    if loss.name == "hard-margin":
+        return "decomposition", "a hard margin needs it"
+    fits = set(options) <= {option.name for option in options_of(Newton)}
+    if not fits or problem.lam == 0.0:
+        return "dcd", "it has the options given"
+    smooth = isfinite(loss.smoothness)
+    curved = (
+        problem.scale * float(np.dot(source.weight, source.norms)) / source.d * (loss.smoothness if smooth else 1.0)
+    )
+    shape = f"{source.n:,} rows of {source.d:,} columns at this C, {loss.name} loss"
+    if curved >= (_CURVED if smooth else _CURVED_WITH_KINKS) and (smooth or source.n >= _TALL * source.d):
+        return "newton", f"few passes of second order are best for {shape}"
+    return "dcd", f"many cheap steps are best for {shape}"
 
 
 def can_train(solver: type[Any], loss: str) -> bool:

@@ -10,8 +10,8 @@ neighbouring rows cost 3 to 18 times the passes on real files, whose neighbours 
 Shrinking. A row that a visit finds at a bound or kink with its slopes pointing firmly there (left < 0 < right) leaves
 the active rows at once. It comes back when a judgement, which computes the scores of all rows anyway, finds that it is
 no longer optimal. So no visit is spent on asking the rows that have left how they are: on text that halves the work
-against the rule of Hsieh et al., which brings all rows back every so often, and lets them go one epoch later. Only where no
-judgement comes, and the slopes of the active rows have fallen far, all rows return for one visit.
+against the rule of Hsieh et al., which brings all rows back every so often, and lets them go one epoch later. Only
+where no judgement comes, and the slopes of the active rows have fallen far, all rows return for one visit.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Sweep(NamedTuple):
     b: float
     active: int  # the first so many rows of the order take part
     position: int  # the next one to visit; -1 before an epoch is shuffled
-    high: float  # the largest PG of this epoch so far
-    low: float  # the smallest
+    high: float  # the largest PG of this epoch so far, or 0
+    low: float  # the smallest, or 0
     span: float  # range of PG in the first epoch since rows came back
     paused: bool  # the active rows are as good as solved: the others are worth a look
     settled: bool  # a judgement found all rows within pg_tol
@@ -96,7 +96,7 @@ class DCD:
         """Begin at beta = 0, or at the dual point of a warm start."""
         w, b, beta = dual_start(problem, warm)
         order = np.flatnonzero(problem.source.weight).astype(np.uint32)
-        sweep = Sweep(b, order.size, -1, -math.inf, math.inf, math.inf, False, False, 0, 0, 0, 0)
+        sweep = Sweep(b, order.size, -1, 0.0, 0.0, math.inf, False, False, 0, 0, 0, 0)
         return State(w, beta, order, generator(self.seed), sweep)
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
@@ -184,7 +184,7 @@ def _sweep(
         if position < 0:
             position = 0
             shuffle(rng, order, active)
-            high, low = -np.inf, np.inf
+            high, low = 0.0, 0.0
         while position < active and visits < stop:
             if position + _FAR < active:
                 ahead = order[position + _FAR]
@@ -238,7 +238,7 @@ def _sweep(
 @kernel
 def _recall(y: Floats, scores: Floats, loss: Any, beta: Floats, order: Any) -> tuple[int, float, float]:
     """Move the rows that are not firmly at a bound or kink to the front; how many, and the range of all PG."""
-    high, low = -np.inf, np.inf
+    high, low = 0.0, 0.0
     active = 0
     for position in range(order.shape[0]):
         i = order[position]

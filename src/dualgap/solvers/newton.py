@@ -1,4 +1,4 @@
-"""Newton's method with conjugate gradients, for smooth losses: few passes over the data, each worth a lot.
+"""Newton's method with conjugate gradients: few passes over the data, each worth a lot.
 
     minimise  P(w, b) = lam/2 |w|^2 + r(b) + 1/N sum_i c_i phi(<w, x_i> + b, y_i)
 
@@ -7,6 +7,12 @@ judgement of a point brings the gradient there, and a step begins with what the 
 solves H v = -gradient (``quadratic.py``) until the gap that the residual promises is a hundredth of the present one,
 and goes along v to where P hardly falls any more: scores are linear, so this search needs no pass. A free bias is
 fitted anew after every step, from the scores alone, so that the duals satisfy its constraint.
+
+A loss with a kink is smoothed about the present duals, ``phi_gamma* = phi* + gamma/2 (beta - centre)^2``: the proximal
+point method on the dual, or the method of multipliers (Rockafellar, SIAM J. Control Optim. 1976; with Newton inside it
+is that of Li, Sun and Toh, SIAM J. Optim. 2018). Its slope is a dual step that every loss has, and it is curved only
+where the dual lies between its bounds, so products read few rows. Once the distance to the optimum of the smoothed
+problem is a small part of the gap, the centre moves to the duals, and gamma falls.
 """
 
 from __future__ import annotations
@@ -18,14 +24,17 @@ import numpy as np
 
 from ..arrays import Floats
 from ..jit import kernel
-from ..losses import LOSSES
 from ..problem import Judgement, Point, Problem
 from ..solve import Counts
 from ..sources import Block
 from ..stopping import Reason
-from .quadratic import SAMPLE, Quadratic
+from .quadratic import SAMPLE, Quadratic, Smoothing, smoothed_curvature, smoothed_dual
+from .warm import dual_start
 
 FLAT = 0.1  # the search along a step ends where the slope is this part of the first
+WIDE = 4.0  # gamma at first, in units of a typical target
+FALL = 0.5  # factor of gamma when the centre moves
+NEAR = 3.0  # it does where the distance to the smoothed optimum is this part of what the smoothing leaves
 PATIENCE = 2  # products of a step, beyond which the next sample is twice as large
 
 
@@ -35,6 +44,7 @@ class State(NamedTuple):
     w: Floats
     b: float
     scores: Floats
+    smoothing: Smoothing
     sample: int  # rows of the next sample for each column
     counts: Counts
 
@@ -49,70 +59,114 @@ class Newton:
     """Truncated Newton with conjugate gradients."""
 
     name = "newton"
-    meaning = "Newton's method with conjugate gradients, for smooth losses: few passes, and many threads help"
-    losses = tuple(name for name, loss in LOSSES.items() if np.isfinite(loss().smoothness))
+    meaning = "Newton's method with conjugate gradients, kinks smoothed: few passes, for many rows of few columns"
     biases = ("none", "augmented", "exact")
     judged_steps = True  # a step begins with the judgement of the last one
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at w = 0, or at the warm start."""
         n, d = problem.source.n, problem.source.d
+        smoothing = Smoothing(0.0, np.zeros(0))
+        if not np.isfinite(problem.loss.smoothness):
+            smoothing = Smoothing(WIDE * typical_target(problem), dual_start(problem, warm)[2])
         if warm is None:
             w, b = np.zeros(d), problem.bias.centre
             scores = np.full(n, b)
         else:
             w, b = np.array(warm.w, dtype=np.float64), float(warm.b)
             scores = problem.judge(Point(w, b, None)).scores
-        shift = fitted_bias(problem, scores)
-        return State(w, b + shift, scores + shift, SAMPLE, Counts())
+        shift = fitted_bias(problem, smoothing, scores)
+        return State(w, b + shift, scores + shift, smoothing, SAMPLE, Counts())
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """One step of Newton's method."""
-        source, counts = problem.source, state.counts
+        counts, smoothing = state.counts, state.smoothing
+        beta = duals(problem, smoothing, state.scores)
         if last is None:
-            scores, (w_beta, b_beta) = state.scores, problem.model_of(duals(problem, state.scores), state.b)
+            scores, passed = state.scores, problem.source.entries
+            w_beta, b_beta = problem.model_of(beta, state.b)
         else:
-            scores, w_beta, b_beta = last.scores, last.w, last.b
-        quadratic = Quadratic(problem, scores, state.sample)
+            scores, passed = last.scores, 0
+            w_beta, b_beta = last.w, last.b
         here = np.append(state.w, state.b)
+        if smoothing.gamma > 0.0 and self._is_near(problem, here, np.append(w_beta, b_beta), scores, beta):
+            smoothing = Smoothing(FALL * smoothing.gamma, beta)
+            shift = fitted_bias(problem, smoothing, scores)
+            here[-1] += shift
+            scores = scores + shift
+            moved = duals(problem, smoothing, scores)
+            w_move, b_move = problem.model_of(moved - beta, problem.bias.centre)
+            w_beta, b_beta = w_beta + w_move, b_beta + b_move - problem.bias.centre
+            passed += changed_entries(problem, moved - beta)
+        quadratic = Quadratic(problem, smoothing, scores, state.sample)
         gradient = quadratic.ridge * (here - np.append(w_beta, b_beta))  # 0 for a free bias, which is fitted
         v, along = quadratic.minimise(gradient)
         pull = quadratic.ridge * v
         drift = float(pull @ here) - float(pull[-1]) * problem.bias.centre
-        step = line_search(problem, scores, along, float(gradient @ v), drift, float(pull @ v))
+        step = line_search(problem, smoothing, scores, along, float(gradient @ v), drift, float(pull @ v))
         scores = scores + step * along
-        shift = fitted_bias(problem, scores)
+        shift = fitted_bias(problem, smoothing, scores)
         here += step * v
-        passed = source.entries if last is None else 0
         done = Counts(
             counts.visits + quadratic.visits + problem.present,
             counts.updates + 1,
             counts.entries + quadratic.entries + passed,
         )
         sample = state.sample * (2 if quadratic.products > PATIENCE else 1)
-        return State(here[:-1], float(here[-1]) + shift, scores + shift, sample, done)
+        return State(here[:-1], float(here[-1]) + shift, scores + shift, smoothing, sample, done)
+
+    def _is_near(self, problem: Problem, here: Floats, there: Floats, scores: Floats, beta: Floats) -> bool:
+        """Whether the smoothed problem is solved well enough: what is left is the smoothing's part of the gap."""
+        away = here - there
+        strength = problem.bias.strength(problem.lam)
+        left = problem.lam * float(away[:-1] @ away[:-1])
+        left += strength * float(away[-1]) ** 2 if 0.0 < strength < np.inf else 0.0
+
+        def visit(block: Block) -> float:
+            return float(_disagreement(block.y, block.weight, problem.loss, scores[block.span], beta[block.span]))
+
+        smoothed = float(problem.source.reduce(visit, lambda a, b: a + b)) / problem.total_weight
+        return 0.5 * left <= NEAR * smoothed
 
     def point(self, problem: Problem, state: State) -> Point:
         """The point, and the duals that its scores ask for."""
-        return Point(state.w, state.b, duals(problem, state.scores))
+        return Point(state.w, state.b, duals(problem, state.smoothing, state.scores))
 
     def finished(self, state: State) -> Reason | None:
         """Newton has no rule of its own."""
         return None
 
 
-def duals(problem: Problem, scores: Floats) -> Floats:
+def typical_target(problem: Problem) -> float:
+    """The mean |y|, the scale of scores; 1 where all are 0."""
+    source = problem.source
+    return float(np.dot(source.weight, np.abs(source.y))) / source.total_weight or 1.0
+
+
+def changed_entries(problem: Problem, change: Floats) -> int:
+    """Stored entries of the rows whose duals change."""
+
+    def visit(block: Block) -> int:
+        return int(_entries(block.rows, change[block.span]))
+
+    return problem.source.reduce(visit, lambda a, b: a + b)
+
+
+def duals(problem: Problem, smoothing: Smoothing, scores: Floats) -> Floats:
     """beta = -phi'."""
     beta = np.empty(problem.source.n)
 
     def visit(block: Block) -> None:
-        _duals(block.y, problem.loss, scores[block.span], beta[block.span])
+        span = block.span
+        _duals(block.y, problem.loss, smoothing.gamma, smoothing.centre[span], scores[span], beta[span])
 
     problem.source.reduce(visit, lambda left, right: None)
     return beta
 
 
-def line_search(problem: Problem, scores: Floats, along: Floats, first: float, drift: float, bend: float) -> float:
+def line_search(
+    problem: Problem, smoothing: Smoothing, scores: Floats, along: Floats, first: float, drift: float, bend: float
+) -> float:
     """A step along v at which P is flat, and proven to be below its value at 0: 1 if that will do.
 
     The slope rises from its first value, which is negative; ``drift + step bend`` is the regulariser's part of it.
@@ -124,7 +178,9 @@ def line_search(problem: Problem, scores: Floats, along: Floats, first: float, d
     def losses_slope(step: float) -> float:
         def visit(block: Block) -> float:
             span = block.span
-            return float(_slope_along(block.y, block.weight, problem.loss, scores[span], along[span], step))
+            gamma, centre = smoothing.gamma, smoothing.centre[span]
+            part = _slope_along(block.y, block.weight, problem.loss, gamma, centre, scores[span], along[span], step)
+            return float(part)
 
         return float(problem.source.reduce(visit, lambda a, b: a + b)) / total
 
@@ -159,14 +215,16 @@ def line_search(problem: Problem, scores: Floats, along: Floats, first: float, d
     return low
 
 
-def fitted_bias(problem: Problem, scores: Floats) -> float:
+def fitted_bias(problem: Problem, smoothing: Smoothing, scores: Floats) -> float:
     """What to add to a free bias so that the slopes sum to 0; 0 for any other bias."""
     if problem.bias.strength(problem.lam) > 0.0:
         return 0.0
 
     def slopes(shift: float) -> Any:
         def visit(block: Block) -> Any:
-            return np.array(_slopes(block.y, block.weight, problem.loss, scores[block.span], shift))
+            span = block.span
+            gamma, centre = smoothing.gamma, smoothing.centre[span]
+            return np.array(_slopes(block.y, block.weight, problem.loss, gamma, centre, scores[span], shift))
 
         return problem.source.reduce(visit, np.add)
 
@@ -191,28 +249,51 @@ def fitted_bias(problem: Problem, scores: Floats) -> float:
 
 
 @kernel
-def _duals(y: Floats, loss: Any, scores: Floats, beta: Floats) -> None:
-    for i in range(y.shape[0]):
-        beta[i] = -loss.slope(y[i], scores[i])
-
-
-@kernel
-def _slope_along(y: Floats, weight: Floats, loss: Any, scores: Floats, along: Floats, step: float) -> float:
-    total = 0.0
-    for i in range(y.shape[0]):
-        if weight[i] > 0.0:
-            total += weight[i] * along[i] * loss.slope(y[i], scores[i] + step * along[i])
+def _entries(rows: Any, change: Floats) -> int:
+    total = 0
+    for i in range(change.shape[0]):
+        if change[i] != 0.0:
+            total += rows.count(i)
     return total
 
 
 @kernel
-def _slopes(y: Floats, weight: Floats, loss: Any, scores: Floats, shift: float) -> tuple[float, float, float]:
+def _duals(y: Floats, loss: Any, gamma: float, centre: Floats, scores: Floats, beta: Floats) -> None:
+    for i in range(y.shape[0]):
+        beta[i] = smoothed_dual(loss, gamma, centre, i, y[i], scores[i])
+
+
+@kernel
+def _disagreement(y: Floats, weight: Floats, loss: Any, scores: Floats, beta: Floats) -> float:
+    """``sum c (phi(score) + phi*(-beta) + beta score)``: by how much the duals are not slopes of the loss itself."""
+    total = 0.0
+    for i in range(y.shape[0]):
+        if weight[i] > 0.0:
+            total += weight[i] * (loss.value(y[i], scores[i]) + loss.conjugate(y[i], beta[i]) + beta[i] * scores[i])
+    return total
+
+
+@kernel
+def _slope_along(
+    y: Floats, weight: Floats, loss: Any, gamma: float, centre: Floats, scores: Floats, along: Floats, step: float
+) -> float:
+    total = 0.0
+    for i in range(y.shape[0]):
+        if weight[i] > 0.0:
+            total -= weight[i] * along[i] * smoothed_dual(loss, gamma, centre, i, y[i], scores[i] + step * along[i])
+    return total
+
+
+@kernel
+def _slopes(
+    y: Floats, weight: Floats, loss: Any, gamma: float, centre: Floats, scores: Floats, shift: float
+) -> tuple[float, float, float]:
     """Sums of phi', |phi'| and phi''."""
     total = mass = curvature = 0.0
     for i in range(y.shape[0]):
         if weight[i] > 0.0:
-            slope = loss.slope(y[i], scores[i] + shift)
+            slope = -smoothed_dual(loss, gamma, centre, i, y[i], scores[i] + shift)
             total += weight[i] * slope
             mass += weight[i] * abs(slope)
-            curvature += weight[i] * loss.curvature(y[i], scores[i] + shift)
+            curvature += weight[i] * smoothed_curvature(loss, gamma, centre, i, y[i], scores[i] + shift)
     return total, mass, curvature

@@ -13,7 +13,7 @@ tens down to two or three. Elsewhere it is the diagonal of H, which on texts sav
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -31,10 +31,17 @@ EFFORT = 4  # products of two entries for a sample, at most, as a multiple of al
 CUBES = 240  # d^3, likewise: what the factors may cost
 
 
+class Smoothing(NamedTuple):
+    """A loss with a kink is smoothed about these duals; gamma = 0 is the loss itself."""
+
+    gamma: float
+    centre: Floats
+
+
 class Quadratic:
     """The model at the point of these scores; it counts the rows and entries that its products read."""
 
-    def __init__(self, problem: Problem, scores: Floats, sample: int) -> None:
+    def __init__(self, problem: Problem, smoothing: Smoothing, scores: Floats, sample: int) -> None:
         self.problem, self.source, self.sample = problem, problem.source, sample
         strength = problem.bias.strength(problem.lam)
         self.lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
@@ -45,8 +52,9 @@ class Quadratic:
 
         def visit(block: Block) -> Any:
             scale, span = 1.0 / problem.total_weight, block.span
-            h, part = self.h[span], scores[span]
-            return np.array(_curvatures(block.rows, block.y, block.weight, problem.loss, part, scale, h))
+            gamma, centre = smoothing.gamma, smoothing.centre[span]
+            some = (block.rows, block.y, block.weight, problem.loss, gamma, centre, scores[span])
+            return np.array(_curvatures(*some, scale, self.h[span]))
 
         curved, entries = self.source.reduce(visit, np.add)
         self.curved, self.curved_entries = int(curved), int(entries)  # rows of h > 0, and what they hold
@@ -156,13 +164,38 @@ class Quadratic:
 
 
 @kernel
+def smoothed_dual(loss: Any, gamma: float, centre: Floats, i: int, y: float, score: float) -> float:
+    """-phi' of the smoothed loss: the ``b`` that maximises ``-phi*(-b) - score b - gamma/2 (b - centre_i)^2``."""
+    if gamma == 0.0:
+        return -loss.slope(y, score)  # type: ignore[no-any-return]
+    return loss.best_dual(y, score, centre[i], gamma)  # type: ignore[no-any-return]
+
+
+@kernel
+def smoothed_curvature(loss: Any, gamma: float, centre: Floats, i: int, y: float, score: float) -> float:
+    """phi'' of the smoothed loss: 1/gamma where the dual is at no bound or kink."""
+    if gamma == 0.0:
+        return loss.curvature(y, score)  # type: ignore[no-any-return]
+    left, right = loss.dual_slopes(y, score, loss.best_dual(y, score, centre[i], gamma))
+    return 1.0 / gamma if left == right else 0.0
+
+
+@kernel
 def _curvatures(
-    rows: Any, y: Floats, weight: Floats, loss: Any, scores: Floats, scale: float, h: Floats
+    rows: Any,
+    y: Floats,
+    weight: Floats,
+    loss: Any,
+    gamma: float,
+    centre: Floats,
+    scores: Floats,
+    scale: float,
+    h: Floats,
 ) -> tuple[int, int]:
     """Fill in h; the number of rows with h > 0, and of their entries."""
     curved = entries = 0
     for i in range(y.shape[0]):
-        h[i] = scale * weight[i] * loss.curvature(y[i], scores[i])
+        h[i] = scale * weight[i] * smoothed_curvature(loss, gamma, centre, i, y[i], scores[i])
         if h[i] > 0.0:
             curved += 1
             entries += rows.count(i)
