@@ -93,8 +93,8 @@ def options_of(solver: type[Any]) -> list[Option]:
     ]
 
 
-# From these on Newton's method is the faster one: a typical curvature of the loss over that of the regulariser, and, for
-# losses with kinks, rows a column. Read off the sets of benchmarks/ that are there to tune on.
+# From these on Newton's method is the faster one: a typical curvature of the loss over that of the regulariser, and,
+# for losses with kinks, rows a column. Read off the sets of benchmarks/ that are there to tune on.
 _CURVED, _CURVED_WITH_KINKS, _TALL = 200.0, 2000.0, 200.0
 
 

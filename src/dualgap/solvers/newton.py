@@ -149,7 +149,7 @@ def changed_entries(problem: Problem, change: Floats) -> int:
     def visit(block: Block) -> int:
         return int(_entries(block.rows, change[block.span]))
 
-    return problem.source.reduce(visit, lambda a, b: a + b)
+    return int(problem.source.reduce(visit, lambda a, b: a + b))
 
 
 def duals(problem: Problem, smoothing: Smoothing, scores: Floats) -> Floats:
