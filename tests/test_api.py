@@ -49,7 +49,7 @@ REFUSED = [
         {"C": np.inf, "solver": "dcd", "bias": "exact"},
         "cannot train with the loss 'hard-margin'; these can: decomposition, smo",
     ),
-    ({"solver": "smo"}, "cannot have bias='none'; these can: dcd, sdca, asdca, mpu, svmperf, ocas, pegasos"),
+    ({"solver": "smo"}, "cannot have bias='none'; these can: dcd, sdca, asdca, mpu, newton, svmperf, ocas, pegasos"),
     ({"solver": "ocas", "loss": "logistic"}, "'ocas' cannot train with the loss 'logistic'; these can: dcd"),
     ({"solver": "decomposition", "bias": "exact", "q": 3}, "q=3 must be an even number"),
     ({"solver": "smo", "bias": "exact", "q": 4}, "solver 'smo' has no option 'q'"),

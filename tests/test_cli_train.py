@@ -20,6 +20,7 @@ from dualgap.files import load_model, read_svmlight
 
 KEYS = [
     "solver",
+    "solver_why",
     "loss",
     "C",
     "lam",

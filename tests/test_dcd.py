@@ -219,14 +219,14 @@ def test_a_row_of_weight_zero_is_absent_bit_for_bit() -> None:
 
 def test_pg_tol_stops_by_the_range_of_projected_gradients() -> None:
     X, y = toy()
-    loose = dualgap.fit(X, y, solver="dcd", C=1.0, gap=0.0, pg_tol=1e-2, max_epochs=100_000)
-    tight = dualgap.fit(X, y, solver="dcd", C=1.0, gap=0.0, pg_tol=1e-6, max_epochs=100_000)
+    loose = dualgap.fit(X, y, solver="dcd", C=1.0, gap=0.0, pg_tol=1e-2, record_every=80, max_epochs=100_000)
+    tight = dualgap.fit(X, y, solver="dcd", C=1.0, gap=0.0, pg_tol=1e-5, record_every=80, max_epochs=100_000)
     assert loose.reason.name == tight.reason.name == "pg_tol"
     assert tight.certificate.relative_gap < loose.certificate.relative_gap
     # at the end no row wants to move by more than pg_tol
     score = X @ tight.coef
     violation = [LOSSES["hinge"]().dual_slopes(t, s, a) for t, s, a in zip(y, score, tight.dual, strict=True)]
-    assert max(max(left, -right) for left, right in violation) <= 1e-5
+    assert max(max(left, -right) for left, right in violation) <= 1e-4
 
 
 def test_same_seed_same_bits_other_seed_other_path() -> None:

@@ -16,15 +16,16 @@ from sklearn.linear_model import LogisticRegression
 import dualgap
 import matrix
 from dualgap.bias import Augmented, Free, NoBias
-from dualgap.errors import InputError
-from dualgap.losses import LOSSES
+from dualgap.losses import LOSSES, smoothed_curvature, smoothed_dual
 from dualgap.problem import Point, Problem
-from dualgap.solvers.newton import Newton, duals, fitted_bias, line_search
-from dualgap.solvers.quadratic import Quadratic
+from dualgap.solvers.newton import duals, fitted_bias, line_search
+from dualgap.solvers.quadratic import Quadratic, Smoothing
 from dualgap.sources import in_memory
 
+AS_IT_IS = Smoothing(0.0, np.zeros(0))  # no smoothing
 BIASES = [NoBias(), Augmented(2.0), Free()]
-every_loss = pytest.mark.parametrize("loss", Newton.losses)
+SMOOTH = [name for name, loss in LOSSES.items() if np.isfinite(loss().smoothness)]
+every_loss = pytest.mark.parametrize("loss", SMOOTH)
 every_bias = pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias.kind)
 
 
@@ -190,7 +191,7 @@ def test_products_and_the_whole_sample_are_those_of_the_hessian(loss: str, bias:
     problem, (X, _, _) = setting(loss, bias), arrays(loss)
     rng = np.random.default_rng(0)
     w = rng.normal(size=5)
-    quadratic = Quadratic(problem, X @ w, 50)
+    quadratic = Quadratic(problem, AS_IT_IS, X @ w, 50)
     H = hessian(problem, X, quadratic)
     p = rng.normal(size=6)
     scores, product = quadratic.product(p)
@@ -203,7 +204,7 @@ def test_products_and_the_whole_sample_are_those_of_the_hessian(loss: str, bias:
 def test_a_sample_stands_for_all_rows() -> None:
     """Rows that differ greatly in h: a sample of a tenth is as large as asked for, and close to H."""
     problem, (X, _, _) = setting("logistic", n=20_000), arrays("logistic", n=20_000)
-    quadratic = Quadratic(problem, X @ np.array([8.0, 0.0, -3.0, 0.0, 0.0]), 50)
+    quadratic = Quadratic(problem, AS_IT_IS, X @ np.array([8.0, 0.0, -3.0, 0.0, 0.0]), 50)
     assert quadratic.curved > 10_000
     stride = quadratic.stride(1000)
     large = quadratic.h >= stride
@@ -223,15 +224,15 @@ def test_the_search_along_a_step_goes_down_to_where_it_is_flat(loss: str, scale:
     strength = problem.bias.strength(problem.lam)
     for _ in range(10):
         w, b = rng.normal(size=5) * rng.choice([0.1, 3.0]), float(rng.normal())
-        found = problem.judge(Point(w, b, duals(problem, X @ w + b)))
+        found = problem.judge(Point(w, b, duals(problem, AS_IT_IS, X @ w + b)))
         gradient = np.append(problem.lam * (w - found.w), strength * (b - found.b))
         v = -scale * gradient * rng.uniform(0.2, 2.0, size=6)
         along = X @ v[:-1] + v[-1]
         pull = np.append(problem.lam * v[:-1], strength * v[-1])
         first, drift = float(gradient @ v), float(pull @ np.append(w, b))
-        step = line_search(problem, found.scores, along, first, drift, float(pull @ v))
+        step = line_search(problem, AS_IT_IS, found.scores, along, first, drift, float(pull @ v))
         to, b_to = w + step * v[:-1], b + step * float(v[-1])
-        there = problem.judge(Point(to, b_to, duals(problem, X @ to + b_to)))
+        there = problem.judge(Point(to, b_to, duals(problem, AS_IT_IS, X @ to + b_to)))
         slope = problem.lam * (to - there.w) @ v[:-1] + strength * (b_to - there.b) * v[-1]
         assert there.primal < found.primal
         assert abs(slope) <= 0.1001 * abs(first)
@@ -242,9 +243,9 @@ def test_the_search_along_a_step_goes_down_to_where_it_is_flat(loss: str, scale:
 def test_a_free_bias_is_fitted_exactly(loss: str, off: float) -> None:
     problem, (X, _, weight) = setting(loss, Free()), arrays(loss)
     scores = X @ np.array([1.0, -0.5, 0.0, 2.0, 0.3]) + off
-    share = weight * duals(problem, scores + fitted_bias(problem, scores))
+    share = weight * duals(problem, AS_IT_IS, scores + fitted_bias(problem, AS_IT_IS, scores))
     assert abs(share.sum()) <= 1e-10 * np.abs(share).sum()
-    assert fitted_bias(setting(loss), scores) == 0.0
+    assert fitted_bias(setting(loss), AS_IT_IS, scores) == 0.0
 
 
 def test_one_class_alone_does_not_tie_the_bias_down() -> None:
@@ -278,7 +279,63 @@ def test_a_warm_start_at_the_optimum_is_done() -> None:
     assert again.trace[-1].updates == 0
 
 
-def test_losses_with_kinks_are_refused() -> None:
-    X, y, _ = arrays("logistic")
-    with pytest.raises(InputError, match="'newton' cannot train with the loss 'hinge'; these can: dcd"):
-        dualgap.fit(X, y, loss="hinge", solver="newton")
+KINKS = ["hinge", "absolute", "epsilon-insensitive:epsilon=0.2"]
+
+
+@pytest.mark.parametrize("loss", KINKS)
+@every_bias
+def test_kinks_are_smoothed_away_and_come_back(loss: str, bias: Any) -> None:
+    """To an accuracy at which no fixed smoothing would do, and to the optimum that another solver proves too."""
+    X, y, weight = arrays(loss.split(":")[0])
+    common = {"loss": loss, "lam": 0.02, "bias": bias, "sample_weight": weight}
+    outcome = dualgap.fit(X, y, solver="newton", gap=1e-10, max_epochs=200, **common)
+    other = dualgap.fit(X, y, solver="dcd", gap=1e-7, max_epochs=100_000, **common)
+    assert outcome.converged
+    assert other.converged
+    slack = 1e-12 * outcome.certificate.primal
+    assert other.certificate.dual - slack <= outcome.certificate.primal
+    assert outcome.certificate.dual - slack <= other.certificate.primal
+    assert outcome.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-7)
+
+
+@pytest.mark.parametrize("name", ["hinge", "absolute", "epsilon-insensitive"])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_smoothed_slope_and_curvature_are_those_of_the_envelope(name: str, seed: int) -> None:
+    """phi_gamma(s) = max over b of -b s - phi*(-b) - gamma/2 (b - centre)^2, by a grid and by differences."""
+    rng, loss = np.random.default_rng(seed), LOSSES[name]()
+    gamma, y, score = float(rng.uniform(0.2, 3.0)), float(rng.choice([-1.0, 1.0])), float(rng.normal(scale=2.0))
+    low, high = loss.box(y)
+    centre = np.array([float(np.clip(rng.normal(), low, high))])
+
+    def value(b: float) -> float:
+        return -b * score - loss.conjugate(y, b) - gamma / 2 * (b - float(centre[0])) ** 2
+
+    dual = smoothed_dual(loss, gamma, centre, 0, y, score)
+    assert low <= dual <= high
+    assert value(dual) >= max(value(b) for b in np.linspace(low, high, 1001)) - 1e-12
+    step = 1e-6
+    ahead, behind = (smoothed_dual(loss, gamma, centre, 0, y, score + e) for e in (step, -step))
+    moves = abs(ahead - dual) > 1e-9, abs(dual - behind) > 1e-9
+    if moves[0] == moves[1]:  # else there is a bound or kink just here
+        bend = (behind - ahead) / (2 * step)
+        assert smoothed_curvature(loss, gamma, centre, 0, y, score) == pytest.approx(bend, rel=1e-6)
+
+
+def test_tall_data_take_a_few_passes_whatever_C_is() -> None:
+    """Coordinate descent needs thousands where C is large: this is what the solver is for."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 10)) * np.geomspace(1.0, 0.05, 10)
+    y = np.where(X @ rng.normal(size=10) + rng.normal(size=4000) > 0, 1.0, -1.0)
+    for C, passes in ((0.1, 60), (10.0, 80), (1000.0, 110)):
+        outcome = dualgap.fit(X, y, C=C, solver="newton", gap=1e-6)
+        assert outcome.converged
+        assert outcome.trace[-1].entries <= passes * X.size
+
+
+def test_a_dual_warm_start_is_where_the_smoothing_is_centred() -> None:
+    X, y, _ = arrays("hinge", n=400, d=8)
+    first = dualgap.fit(X, y, C=1.0, solver="dcd", gap=1e-3)
+    cold = dualgap.fit(X, y, C=1.0, solver="newton", gap=1e-8)
+    warm = dualgap.fit(X, y, C=1.0, solver="newton", gap=1e-8, warm=Point(first.coef, 0.0, first.dual))
+    assert warm.converged
+    assert warm.trace[-1].updates < cold.trace[-1].updates

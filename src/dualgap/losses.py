@@ -89,6 +89,23 @@ def soft(value: float, threshold: float) -> float:
     return max(value - threshold, 0.0) - max(-value - threshold, 0.0)
 
 
+@kernel
+def smoothed_dual(loss: Any, gamma: float, centre: Any, i: int, y: float, score: float) -> float:
+    """-phi' of the smoothed loss: the ``b`` that maximises ``-phi*(-b) - score b - gamma/2 (b - centre_i)^2``."""
+    if gamma == 0.0:
+        return -loss.slope(y, score)  # type: ignore[no-any-return]
+    return loss.best_dual(y, score, centre[i], gamma)  # type: ignore[no-any-return]
+
+
+@kernel
+def smoothed_curvature(loss: Any, gamma: float, centre: Any, i: int, y: float, score: float) -> float:
+    """phi'' of the smoothed loss: 1/gamma where the dual is at no bound or kink."""
+    if gamma == 0.0:
+        return loss.curvature(y, score)  # type: ignore[no-any-return]
+    left, right = loss.dual_slopes(y, score, loss.best_dual(y, score, centre[i], gamma))
+    return 1.0 / gamma if left == right else 0.0
+
+
 @kernel_type
 class Hinge(NamedTuple):
     """``max(0, margin - y s)``, the SVM loss. At the kink the slope is 0."""

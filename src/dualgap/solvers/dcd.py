@@ -58,6 +58,7 @@ class Sweep(NamedTuple):
     gained: float  # by the visits of this epoch so far
     begun: int  # visits when the epoch began
     usual: float  # gain of a visit in the epoch before
+    asked: bool  # the solver has paused since it last looked at rows that had left
     paused: bool  # the active rows are as good as solved: the others are worth a look
     settled: bool  # a judgement found all rows within pg_tol, or none is left to move
     epochs: int
@@ -112,7 +113,7 @@ class DCD:
         here = np.flatnonzero(problem.source.weight).astype(np.uint32)
         rest = np.full(problem.source.n, _ABSENT, dtype=np.uint8)
         rest[here] = 0
-        sweep = Sweep(b, here.size, -1, -1, 0.0, 0.0, math.inf, 0, 0.0, 0, 0.0, False, False, 0, 0, 0, 0)
+        sweep = Sweep(b, here.size, -1, -1, 0.0, 0.0, math.inf, 0, 0.0, 0, 0.0, False, False, False, 0, 0, 0, 0)
         return State(w, beta, here, rest, generator(self.seed), sweep)
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
@@ -141,7 +142,7 @@ class DCD:
         found = _recall(source.y, last.scores, problem.loss, state.beta, state.order, state.rest, self.shrinking)
         active, high, low = found
         settled = bool(high - low <= self.pg_tol)
-        sweep = sweep._replace(active=active, position=-1, scanned=-1, span=math.inf, paused=False, settled=settled)
+        sweep = sweep._replace(active=active, position=-1, scanned=-1, span=math.inf, asked=False, settled=settled)
         return state._replace(sweep=sweep)
 
     def point(self, problem: Problem, state: State) -> Point:
@@ -205,8 +206,8 @@ def _sweep(
         beta_i' = argmax -phi*(-beta') - s (beta' - beta_i) - q/2 (beta' - beta_i)^2,   s = <w, x_i> + b
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
     """
-    b, active, position, scanned, high, low, span, opened, gained, begun, usual, already, settled = sweep[:13]
-    epochs, visits, updates, entries = sweep[13:]
+    b, active, position, scanned, high, low, span, opened, gained, begun, usual, asked, _, settled = sweep[:14]
+    epochs, visits, updates, entries = sweep[14:]
     paused = False
     stop = visits + budget
     while visits < stop:
@@ -282,15 +283,15 @@ def _sweep(
             span = high - low
         solved = high - low <= _SOLVED * span
         high, low, opened = 0.0, 0.0, visits
-        if solved and already and shrinking:
-            already = False
+        if solved and asked and shrinking:
+            asked = False
             scanned = 0
         elif solved:
-            already = paused = True
+            asked = paused = True
             break
     return Sweep(
-        b, active, position, scanned, high, low, span, opened, gained, begun, usual, paused, settled, epochs, visits,
-        updates, entries,
+        b, active, position, scanned, high, low, span, opened, gained, begun, usual, asked, paused, settled, epochs,
+        visits, updates, entries,
     )  # fmt: skip
 
 

@@ -24,11 +24,12 @@ import numpy as np
 
 from ..arrays import Floats
 from ..jit import kernel
+from ..losses import smoothed_curvature, smoothed_dual
 from ..problem import Judgement, Point, Problem
 from ..solve import Counts
 from ..sources import Block
 from ..stopping import Reason
-from .quadratic import SAMPLE, Quadratic, Smoothing, smoothed_curvature, smoothed_dual
+from .quadratic import SAMPLE, Quadratic, Smoothing
 from .warm import dual_start
 
 FLAT = 0.1  # the search along a step ends where the slope is this part of the first

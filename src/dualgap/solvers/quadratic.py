@@ -20,6 +20,7 @@ import scipy.linalg
 
 from ..arrays import Floats
 from ..jit import kernel
+from ..losses import smoothed_curvature
 from ..problem import Problem
 from ..sources import Block
 
@@ -161,23 +162,6 @@ class Quadratic:
                 break
             stride = (rest - float(self.h[above].sum())) / (rows - large)
         return stride
-
-
-@kernel
-def smoothed_dual(loss: Any, gamma: float, centre: Floats, i: int, y: float, score: float) -> float:
-    """-phi' of the smoothed loss: the ``b`` that maximises ``-phi*(-b) - score b - gamma/2 (b - centre_i)^2``."""
-    if gamma == 0.0:
-        return -loss.slope(y, score)  # type: ignore[no-any-return]
-    return loss.best_dual(y, score, centre[i], gamma)  # type: ignore[no-any-return]
-
-
-@kernel
-def smoothed_curvature(loss: Any, gamma: float, centre: Floats, i: int, y: float, score: float) -> float:
-    """phi'' of the smoothed loss: 1/gamma where the dual is at no bound or kink."""
-    if gamma == 0.0:
-        return loss.curvature(y, score)  # type: ignore[no-any-return]
-    left, right = loss.dual_slopes(y, score, loss.best_dual(y, score, centre[i], gamma))
-    return 1.0 / gamma if left == right else 0.0
 
 
 @kernel
