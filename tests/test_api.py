@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -134,3 +136,34 @@ def test_threads_do_not_change_the_certificate() -> None:
     assert len(one.problem.source._edges) > 2  # several parts, so that threads have something to share
     assert one.certificate == two.certificate
     assert one.coef.tobytes() == two.coef.tobytes()
+
+
+def tall(n: int, d: int, density: float = 1.0) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+    return rows, np.where(rows @ rng.normal(size=d) + rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "C", "shape", "chosen"),
+    [
+        ("hinge", 1.0, (3000, 4, 1.0), "newton"),
+        ("hinge", 1e-4, (3000, 4, 1.0), "dcd"),
+        ("hinge", 1.0, (60, 40, 1.0), "dcd"),
+        ("hinge", 10.0, (3000, 40, 0.02), "dcd"),
+        ("logistic", 10.0, (3000, 40, 0.5), "newton"),
+        ("logistic", 10.0, (60, 400, 0.02), "dcd"),
+    ],
+)
+def test_auto_chooses_by_shape_and_says_why(loss: str, C: float, shape: Any, chosen: str) -> None:
+    rows, y = tall(*shape)
+    outcome = dualgap.fit(rows, y, loss=loss, C=C, gap=1e-2)
+    assert outcome.converged
+    assert outcome.solver.name == chosen
+    assert f"{shape[0]:,} rows of {shape[1]:,} columns" in outcome.why
+    assert dualgap.fit(rows, y, loss=loss, C=C, gap=1e-2, solver="dcd").why == ""
+
+
+def test_auto_takes_a_solver_that_has_the_options() -> None:
+    rows, y = tall(3000, 4)
+    assert dualgap.fit(rows, y, C=1.0, gap=1e-1, shrinking=False).solver.name == "dcd"

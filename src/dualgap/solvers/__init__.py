@@ -93,9 +93,11 @@ def options_of(solver: type[Any]) -> list[Option]:
     ]
 
 
-# From these on Newton's method is the faster one: a typical curvature of the loss over that of the regulariser, and,
-# for losses with kinks, rows a column. Read off the sets of benchmarks/ that are there to tune on.
-_CURVED, _CURVED_WITH_KINKS, _TALL = 200.0, 2000.0, 200.0
+# Where Newton's method is the faster one, read off the sets of benchmarks/ that are there to tune on: from a typical
+# curvature of the loss over that of the regulariser on; with kinks also only where rows are many and overlap, as
+# coordinates then get in each other's way.
+_CURVED, _CURVED_WITH_KINKS = 200.0, 2000.0
+_TALL, _VERY_TALL, _DENSE = 20.0, 200.0, 0.05  # rows a column; the part of all entries that is stored
 
 
 def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
@@ -105,17 +107,15 @@ def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
         return "cached-loops", "the rows do not fit into memory"
     if loss.name == "hard-margin":
         return "decomposition", "a hard margin needs it"
-    fits = set(options) <= {option.name for option in options_of(Newton)}
-    if not fits or problem.lam == 0.0:
+    if problem.lam == 0.0 or not set(options) <= {option.name for option in options_of(Newton)}:
         return "dcd", "it has the options given"
-    smooth = isfinite(loss.smoothness)
-    curved = (
-        problem.scale * float(np.dot(source.weight, source.norms)) / source.d * (loss.smoothness if smooth else 1.0)
-    )
-    shape = f"{source.n:,} rows of {source.d:,} columns at this C, {loss.name} loss"
-    if curved >= (_CURVED if smooth else _CURVED_WITH_KINKS) and (smooth or source.n >= _TALL * source.d):
-        return "newton", f"few passes of second order are best for {shape}"
-    return "dcd", f"many cheap steps are best for {shape}"
+    n, d, smooth = source.n, source.d, isfinite(loss.smoothness)
+    curved = problem.scale * float(np.dot(source.weight, source.norms)) / d * (loss.smoothness if smooth else 1.0)
+    overlap = n >= _VERY_TALL * d or (n >= _TALL * d and source.entries >= _DENSE * n * d)
+    shape = f"{n:,} rows of {d:,} columns, {100.0 * source.entries / (n * d):.2g}% stored, C = {problem.C:.3g}"
+    if curved >= (_CURVED if smooth else _CURVED_WITH_KINKS) and (smooth or overlap):
+        return "newton", f"few passes of second order suit {shape}"
+    return "dcd", f"many cheap steps suit {shape}"
 
 
 def can_train(solver: type[Any], loss: str) -> bool:
