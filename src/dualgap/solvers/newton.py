@@ -82,7 +82,7 @@ class Newton:
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """One step of Newton's method."""
         counts, smoothing = state.counts, state.smoothing
-        beta = duals(problem, smoothing, state.scores)
+        beta = duals(problem, smoothing, state.scores) if last is None or smoothing.gamma > 0.0 else np.zeros(0)
         if last is None:
             scores, passed = state.scores, problem.source.entries
             w_beta, b_beta = problem.model_of(beta, state.b)
