@@ -17,7 +17,7 @@ import dualgap
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import generated  # noqa: E402
+from benchmarks import generated
 
 TASKS = [(C, gap) for C in (0.05, 1.0, 10.0) for gap in (1e-2, 1e-4)]
 GENERATED = {
