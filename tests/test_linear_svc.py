@@ -391,9 +391,9 @@ def warning_of(X: Any, y: Any, **parameters: Any) -> str:
 
 def test_warning_states_gap_tolerance_and_remedy() -> None:
     X, y = make()
-    text = warning_of(X, y, C=100.0, tol=1e-8, max_iter=3)
+    text = warning_of(X, y, C=100.0, tol=1e-8, max_iter=3, solver="dcd")
     with pytest.warns(ConvergenceWarning):
-        model = LinearSVC(C=100.0, tol=1e-8, max_iter=3, random_state=0).fit(X, y)
+        model = LinearSVC(C=100.0, tol=1e-8, max_iter=3, random_state=0, solver="dcd").fit(X, y)
     assert f"relative gap of {model.certificate_[0].relative_gap:.3g} after 3 epochs, above tol=1e-08" in text
     assert "raise max_iter (now 3), loosen tol or take a smaller C" in text
     assert "scale" not in text
@@ -432,7 +432,7 @@ def test_ctrl_c_keeps_the_best_models_and_goes_on_to_the_caller(
     classes: int, n_jobs: int, tol: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = make(classes=classes)
-    model = LinearSVC(C=1000.0, tol=tol, max_iter=500, n_jobs=n_jobs, random_state=0)
+    model = LinearSVC(C=1000.0, tol=tol, max_iter=500, n_jobs=n_jobs, random_state=0, solver="dcd")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         whole = clone(model).fit(X, y)

@@ -117,7 +117,7 @@ def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
     from dualgap.solve import judging_cost, training_cost
 
     X, y = toy(3000, 40)
-    outcome = dualgap.fit(X, y, C=10.0, gap=1e-6, max_epochs=None)
+    outcome = dualgap.fit(X, y, C=10.0, gap=1e-6, max_epochs=None, solver="dcd")
     last = outcome.trace[-1]
     judging = (len(outcome.trace) - 1) * judging_cost(outcome.problem)
     assert len(outcome.trace) > 4

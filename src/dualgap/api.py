@@ -138,7 +138,7 @@ def fit(
     outcome = solve(
         task.solver,
         task.problem,
-        rule | Stalled(1000 * task.problem.present),
+        rule | Stalled(max(1000 * task.problem.present, 200_000)),  # on tiny data a thousand epochs are nothing
         tol=gap,
         warm=_warm(warm, task.problem, task.solver.name),
         watchers=watchers,
