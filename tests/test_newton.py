@@ -339,3 +339,33 @@ def test_a_dual_warm_start_is_where_the_smoothing_is_centred() -> None:
     warm = dualgap.fit(X, y, C=1.0, solver="newton", gap=1e-8, warm=Point(first.coef, 0.0, first.dual))
     assert warm.converged
     assert warm.trace[-1].updates < cold.trace[-1].updates
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+@every_bias
+def test_columns_that_depend_on_each_other(loss: str, bias: Any) -> None:
+    """A time stamp, twice, beside columns of size 1: the sampled Hessian has no Cholesky factors in float64."""
+    rng = np.random.default_rng(1)
+    stamp = 1.7e9 + rng.integers(0, 10**7, 2000)
+    X = np.c_[rng.normal(size=2000), stamp, rng.normal(size=2000), stamp]
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=2000) > 0, 1, -1)
+    outcome = dualgap.fit(X, y, loss=loss, C=1.0, bias=bias, solver="newton", max_epochs=100)
+    assert np.isfinite(outcome.certificate.gap)
+    scaled = dualgap.fit(X / [1.0, 1e9, 1.0, 1e9], y, loss=loss, C=1.0, bias=bias, solver="newton", gap=1e-8)
+    assert scaled.converged
+
+
+def test_a_warm_start_with_a_bias_for_a_problem_without_one() -> None:
+    X, y, _ = arrays("logistic")
+    cold = dualgap.fit(X, y, loss="logistic", C=10.0, solver="newton", gap=1e-6)
+    warm = dualgap.fit(X, y, loss="logistic", C=10.0, solver="newton", gap=1e-6, warm=Point(0.1 * cold.coef, 0.7, None))
+    assert warm.converged
+    assert warm.trace[-1].updates <= cold.trace[-1].updates + 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon-insensitive"])
+def test_small_problems_of_large_C_are_solved_by_default(loss: str, seed: int) -> None:
+    """Coordinates alone may take more than the 1000 epochs that are allowed by default."""
+    X, y, _ = arrays(loss, n=57, d=5, seed=seed)
+    assert dualgap.fit(X, y, loss=loss, C=100.0, gap=1e-6).converged

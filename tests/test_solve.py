@@ -266,3 +266,12 @@ def test_ctrl_c_keeps_the_best_model() -> None:
     rest, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert rest.splitlines()[-1] == "interrupted True True True"
+
+
+@pytest.mark.parametrize(("part", "value"), [("w", np.nan), ("b", np.inf), ("beta", np.nan)])
+def test_warm_starts_that_are_not_numbers_are_refused(part: str, value: float) -> None:
+    X, y = toy()
+    point = Point(np.zeros(X.shape[1]), 0.0, np.zeros(len(y)))
+    spoilt = value if part == "b" else np.full_like(getattr(point, part), value)
+    with pytest.raises(ValueError, match=f"the warm start has {part} with NaN or infinity"):
+        dualgap.fit(X, y, warm=point._replace(**{part: spoilt}))

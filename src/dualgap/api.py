@@ -318,4 +318,7 @@ def _warm(warm: Outcome | Run | Point | None, problem: Problem, solver: str) -> 
     d, n = warm.w.shape[0], source.n if warm.beta is None else warm.beta.shape[0]
     if (d, n) != (source.d, source.n):
         raise InputError(f"warm start of {n} rows and {d} columns for data of {source.n} rows and {source.d} columns")
+    for name, part in (("w", warm.w), ("b", warm.b), ("beta", warm.beta)):
+        if part is not None and not np.isfinite(part).all():
+            raise InputError(f"the warm start has {name} with NaN or infinity; begin without it")
     return warm

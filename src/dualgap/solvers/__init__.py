@@ -98,6 +98,7 @@ def options_of(solver: type[Any]) -> list[Option]:
 # coordinates then get in each other's way.
 _CURVED, _CURVED_WITH_KINKS = 200.0, 2000.0
 _TALL, _VERY_TALL, _DENSE = 20.0, 200.0, 0.05  # rows a column; the part of all entries that is stored
+_NARROW, _SMALL = 300, 100_000  # columns and entries: a step takes a millisecond there, and coordinates may crawl
 
 
 def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
@@ -112,8 +113,9 @@ def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
     n, d, smooth = source.n, source.d, isfinite(loss.smoothness)
     curved = problem.scale * float(np.dot(source.weight, source.norms)) / d * (loss.smoothness if smooth else 1.0)
     overlap = n >= _VERY_TALL * d or (n >= _TALL * d and source.entries >= _DENSE * n * d)
-    shape = f"{n:,} rows of {d:,} columns, {100.0 * source.entries / (n * d):.2g}% stored, C = {problem.C:.3g}"
-    if curved >= (_CURVED if smooth else _CURVED_WITH_KINKS) and (smooth or overlap):
+    small = d <= _NARROW and source.entries <= _SMALL
+    shape = f"{n:,} rows of {d:,} columns, {100.0 * source.entries / (n * d):.3g}% stored, C = {problem.C:.3g}"
+    if curved >= (_CURVED if smooth or small else _CURVED_WITH_KINKS) and n >= d and (smooth or small or overlap):
         return "newton", f"few passes of second order suit {shape}"
     return "dcd", f"many cheap steps suit {shape}"
 

@@ -74,7 +74,8 @@ class Newton:
             w, b = np.zeros(d), problem.bias.centre
             scores = np.full(n, b)
         else:
-            w, b = np.array(warm.w, dtype=np.float64), float(warm.b)
+            w = np.array(warm.w, dtype=np.float64)
+            b = float(warm.b) if problem.bias.strength(problem.lam) < np.inf else 0.0
             scores = problem.judge(Point(w, b, None)).scores
         shift = fitted_bias(problem, smoothing, scores)
         return State(w, b + shift, scores + shift, smoothing, SAMPLE, Counts())

@@ -127,7 +127,9 @@ class Quadratic:
         pairs = (self.curved_entries / max(1, self.curved)) ** 2 / 2.0
         rows = int(min(self.curved, self.sample * d, EFFORT * self.source.entries / max(1.0, pairs)))
         if d**3 <= CUBES * self.source.entries and (rows == self.curved or rows >= LEAST * d):
-            return self.sampled(rows)
+            solve = self.sampled(rows)
+            if solve is not None:
+                return solve
 
         def visit(block: Block) -> Floats:
             part = np.zeros(d + 1)
@@ -139,15 +141,24 @@ class Quadratic:
         diagonal[diagonal == 0.0] = 1.0  # a free bias where no row is curved
         return lambda residual: residual / diagonal
 
-    def sampled(self, rows: int) -> Callable[[Floats], Floats]:
-        """H over about so many rows, drawn in proportion to h; those of large h are all in it."""
+    def sampled(self, rows: int) -> Callable[[Floats], Floats] | None:
+        """H over about so many rows, drawn in proportion to h; those of large h are all in it.
+
+        Scaled to a diagonal of 1 it is factorised with a little more there: columns may depend on each other.
+        """
         matrix = np.zeros((self.source.d + 1, self.source.d + 1))
         (block,) = self.source.blocks()
         self.entries += int(_sample(block.rows, self.h, self.stride(rows), self.lift, matrix))
         matrix[np.diag_indices_from(matrix)] += self.ridge
         matrix[-1, -1] = matrix[-1, -1] or 1.0  # a free bias where no row is curved
-        factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
-        return lambda residual: np.asarray(scipy.linalg.cho_solve(factor, residual, check_finite=False))
+        size = 1.0 / np.sqrt(np.diagonal(matrix))
+        matrix *= size[:, None] * size
+        matrix[np.diag_indices_from(matrix)] += 16.0 * size.size * np.finfo(np.float64).eps
+        try:
+            factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            return None
+        return lambda residual: size * scipy.linalg.cho_solve(factor, size * residual, check_finite=False)
 
     def stride(self, rows: int) -> float:
         """Such that all rows of h >= stride, and one wherever the sum of the others passes it, are so many."""
