@@ -46,7 +46,9 @@ class Worker:
         """Train on a handful of rows of the same types, so that whatever compiles at first use has done so."""
         X, y = handful(layout, dtype)
         began = time.perf_counter()
-        self.adapter.fitted(self.adapter.train(self.adapter.prepare(X, y), loss, C, arm, value, self.threads, 60.0))
+        stands_for = getattr(self.adapter, "stands_for", lambda arm: [arm])
+        for one in stands_for(arm):
+            self.adapter.fitted(self.adapter.train(self.adapter.prepare(X, y), loss, C, one, value, self.threads, 60.0))
         return {"seconds": time.perf_counter() - began}
 
     def run(self, loss: str, C: float, arm: str, value: float, limit: float, model: str) -> dict[str, Any]:

@@ -19,6 +19,11 @@ def prepare(X: Any, y: Any) -> Any:
     return X, y
 
 
+def stands_for(arm: str) -> list[str]:
+    """The solvers that an arm may turn out to be: all of them compile at first use."""
+    return ["dcd", "newton"] if arm == "auto" else [arm]
+
+
 def train(data: Any, loss: str, C: float, arm: str, value: float, threads: int, limit: float | None) -> Any:
     """Train until the certificate says so, or until the time is up."""
     import dualgap
