@@ -184,13 +184,15 @@ def plan(
     source = problem.source
     visits = Counts(problem.present, 0, int(1.5 * source.entries))
     share = judging_cost(problem) / training_cost(problem, visits)
+    judged = getattr(trainer, "judged_steps", False)
     lines = [
         f"solver {trainer.name}: {trainer.meaning}" + (f" (chosen as {task.why})" if task.why else ""),
         f"{problem.present:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = {problem.C:.6g}, "
         f"lam = {problem.lam:.6g}",
         f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form"
         + (f", {problem.value_at_zero / problem.lam:.6g} in C-form" if problem.lam > 0.0 else ""),
-        f"a certificate costs about as much as {share:.2g} epochs; they take less than a quarter of the time",
+        f"a certificate costs about as much as {share:.2g} epochs; "
+        + ("each step begins with one" if judged else "they take less than a quarter of the time"),
     ]
     forecast = getattr(trainer, "plan", None)
     if forecast is None:
