@@ -220,7 +220,7 @@ def test_ctrl_c_keeps_the_model(tmp_path: Path) -> None:
         "--max-epochs",
         "1e9",
     ]
-    arguments += ["--C", "1000", "--record-every", "30000"]
+    arguments += ["--solver", "dcd", "--C", "1000", "--record-every", "30000"]
     # a shell that starts pytest in the background has it ignore SIGINT, and children inherit that
     process = subprocess.Popen(
         [sys.executable, "-m", "dualgap.cli", *map(str, arguments)],

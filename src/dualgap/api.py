@@ -192,7 +192,7 @@ def plan(
         f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form"
         + (f", {problem.value_at_zero / problem.lam:.6g} in C-form" if problem.lam > 0.0 else ""),
         f"a certificate costs about as much as {share:.2g} epochs; "
-        + ("each step begins with one" if judged else "they take less than a quarter of the time"),
+        + ("each step begins with one" if judged else "they are meant to take a quarter of the time at most"),
     ]
     forecast = getattr(trainer, "plan", None)
     if forecast is None:

@@ -7,6 +7,9 @@ Shalev-Shwartz and Zhang, JMLR 2013). w = w(beta) and b = b(beta) are kept up to
 one row. An epoch visits the active rows in a fresh random order: cyclic order is hopeless, and shuffled blocks of
 neighbouring rows cost 3 to 18 times the passes on real files, whose neighbours are alike.
 
+With G the slope of the negated dual along a coordinate (left and right derivative where it has a kink), PG is its
+projection, 0 where the row is optimal.
+
 Shrinking. A row that a visit finds at a bound or kink with its slopes pointing firmly there (left < 0 < right) leaves
 the active rows at once. It comes back when a judgement, which computes the scores of all rows anyway, finds that it is
 no longer optimal. Where the active rows are as good as solved and no judgement comes, the solver looks at the others
@@ -93,7 +96,9 @@ class DCD:
     """Dual coordinate descent."""
 
     seed: int = field(default=0, metadata={"help": "seed of the random order"})
-    shrinking: bool = field(default=True, metadata={"help": "leave rows out for a while that sit firmly at a bound"})
+    shrinking: bool = field(
+        default=True, metadata={"help": "leave rows out that sit firmly at a bound, rest those that gain little"}
+    )
     pg_tol: float = field(
         default=0.0,
         metadata={"help": "also stop when the projected gradients of all rows range within this (0: never)"},
@@ -117,7 +122,7 @@ class DCD:
         return State(w, beta, here, rest, generator(self.seed), sweep)
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
-        """Visit rows until the budget is spent or all rows come back."""
+        """Visit rows until the budget is spent or those that are active are as good as solved."""
         (block,) = problem.source.blocks()
         if last is not None:  # w(beta), computed anew: rounding errors do not pile up
             state.w[:] = last.w
