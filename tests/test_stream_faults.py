@@ -205,6 +205,19 @@ def test_chunks_that_change_end_the_run_with_the_best_model(change: Any) -> None
     assert_kept(outcome, "the table")
 
 
+def test_a_slow_reader_is_waited_for() -> None:
+    """Sweeping on over the rows at hand must not use the epochs up before others have come."""
+    X, y = rows()
+
+    def start() -> Iterator[Any]:
+        for k in range(0, 400, 100):
+            time.sleep(0.05)  # the default of 1,000 epochs takes half as long
+            yield X[k : k + 100], y[k : k + 100]
+
+    outcome = dualgap.fit(ChunkFeed(start, name="the table"), solver="cached-loops", cache=80, time_limit=40.0)
+    assert outcome.converged, outcome.reason
+
+
 def test_a_table_that_shrinks_ends_the_run_too() -> None:
     X, y = rows()
     count = iter(range(100))

@@ -1,10 +1,10 @@
 """Dual cached loops (Matsushima, Vishwanathan and Smola, KDD 2012): a Reader and a Trainer, neither of which waits.
 
 The Reader streams rows from the disk, over and over. The Trainer sweeps the rows in memory. On a slow disk the Trainer
-goes on sweeping while rows are awaited. On a fast one the Reader is made to wait until every row that it brought has
-been paid for with ``sweeps`` visits: reading sooner would only read more often. ``sweeps=0`` lets it run (rows that
-nobody has taken in time are then only certified). When memory is full, rows make room for those that come. Which ones
-leave decides how often the data must be read:
+goes on sweeping while rows are awaited, until another sweep of the same few rows could not matter. On a fast one the
+Reader is made to wait until every row that it brought has been paid for with ``sweeps`` visits: reading sooner would
+only read more often. ``sweeps=0`` lets it run (rows that nobody has taken in time are then only certified). When memory
+is full, rows make room for those that come. Which ones leave decides how often the data must be read:
 
 - ``score`` (default): those that were satisfied with the most slack when they were last visited; a free row, or one
   that violates its condition, has no slack. Ties, and rows not yet visited, at random.
@@ -33,6 +33,7 @@ from .out_of_core import Engine, State
 
 _LEAVE = 8  # an eighth of the ring at least leaves at a time: moving what stays is work
 _PORTION = 4  # a quarter of the ring at most is filled at a time
+_PATIENCE = 20  # sweeps over the same rows, none having come, after which the Trainer waits: they are as good as solved
 
 
 @dataclass(frozen=True)
@@ -100,16 +101,17 @@ class CachedLoops:
             slice_ = min(left, progress.owed) if progress.owed > 0 else min(left, progress.size)
             state = out_of_core.train(problem, engine, state, slice_, self.eviction == "threshold")
             done = state.progress.visits - progress.visits
-            owed = max(0, progress.owed - done) if state.progress.size else 0
+            owed = progress.owed - done if state.progress.size else 0  # below 0: visits while rows were awaited
             state = state._replace(progress=state.progress._replace(owed=owed))
         return state
 
     def _take_in(self, engine: Engine, state: State) -> State:
         """Put rows that have been read into memory; where none has come yet, there is enough to do without."""
-        piece = engine.next_piece(wait=state.progress.size == 0)
+        progress = state.progress
+        piece = engine.next_piece(wait=-progress.owed >= _PATIENCE * progress.size)
         if piece is None:
             return state
-        ring, progress = engine.ring, state.progress
+        ring = engine.ring
         rows = piece.block.y.shape[0] - progress.row
         most = min(rows, max(1, ring.slots // _PORTION))
         size = progress.size
