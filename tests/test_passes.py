@@ -1,6 +1,7 @@
-"""Ceilings on the work of ``solver="auto"`` at fixed seeds, certificates apart: what was won stays won.
+"""Ceilings on the work of ``solver="auto"`` at fixed seeds: what was won stays won.
 
-Entries read or written, over stored entries. The figures are 1.15 times what was measured when they were set.
+Entries read or written over stored entries, and one more for each certificate. The figures are 1.15 times what was
+measured when they were set.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ GENERATED = {
     "dense-tall": lambda: generated.dense_tall(20_000, 20, seed=3),
 }
 MADE = [  # the loss, and a ceiling for each of the tasks
-    ("text", "hinge", (4.1, 6.2, 7.3, 16.9, 43.2, 159.4)),
-    ("text", "squared-hinge", (5.4, 10.1, 12.4, 26.6, 55.0, 100.0)),
-    ("text", "logistic", (5.4, 7.8, 5.4, 10.1, 12.5, 24.4)),
-    ("text-ordered", "hinge", (4.1, 6.2, 7.4, 16.9, 43.2, 157.0)),
-    ("dense-tall", "hinge", (16.9, 21.4, 22.6, 28.4, 32.5, 39.7)),
-    ("dense-tall", "squared-hinge", (12.3, 14.9, 16.5, 16.5, 16.5, 16.5)),
-    ("dense-tall", "logistic", (14.5, 19.7, 14.5, 19.7, 19.7, 19.7)),
-    ("dense-tall", "squared", (14.5, 14.5, 14.5, 14.5, 14.5, 19.7)),
+    ("text", "hinge", (5.5, 9.5, 13.2, 24.3, 59.2, 224.8)),
+    ("text", "squared-hinge", (10.9, 12.4, 14.7, 34.5, 74.1, 136.0)),
+    ("text", "logistic", (6.4, 9.2, 9.0, 13.2, 14.9, 30.1)),
+    ("text-ordered", "hinge", (5.5, 9.5, 12.5, 24.7, 60.0, 219.0)),
+    ("dense-tall", "hinge", (22.5, 30.5, 30.6, 41.1, 43.9, 56.9)),
+    ("dense-tall", "squared-hinge", (15.8, 19.4, 21.0, 21.0, 21.0, 21.0)),
+    ("dense-tall", "logistic", (17.9, 24.3, 17.9, 24.3, 24.3, 24.3)),
+    ("dense-tall", "squared", (17.9, 17.9, 17.9, 17.9, 17.9, 24.3)),
 ]
 REAL = [
-    ("a9a", 123, (6.5, 11.0, 36.0, 48.6, 34.7, 57.5)),
-    ("w8a", 300, (3.2, 6.7, 5.1, 11.8, 9.7, 24.3)),
-    ("reuters21578-modapte-earn", 11520, (4.7, 7.5, 8.3, 13.6, 14.6, 23.3)),
+    ("a9a", 123, (7.1, 15.6, 47.5, 70.5, 45.0, 86.2)),
+    ("w8a", 300, (4.3, 9.5, 5.9, 15.3, 15.5, 44.6)),
+    ("reuters21578-modapte-earn", 11520, (6.1, 9.2, 8.6, 18.4, 17.7, 28.9)),
 ]
 
 
@@ -51,7 +52,7 @@ def hold(X: Any, y: Any, loss: str, ceilings: tuple[float, ...]) -> None:
     for (C, gap), ceiling in zip(TASKS, ceilings, strict=True):
         outcome = dualgap.fit(X, y, loss=loss, C=C, gap=gap, max_epochs=5000)
         assert outcome.converged
-        passes = outcome.trace[-1].entries / getattr(X, "nnz", X.size)
+        passes = outcome.trace[-1].entries / getattr(X, "nnz", X.size) + len(outcome.trace)
         assert passes <= ceiling, f"C = {C} to {gap}: {passes:.1f} passes"
 
 

@@ -26,6 +26,10 @@ from .problem import Certificate, Form, Judgement, Point, Problem
 from .stopping import Reason, Rule
 
 SHARE = 0.3  # time for judgements over time for training: less than a quarter of the whole
+AIM = 1.25  # times the work after which the gap asked for is expected: the next judgement may come then
+SOONER, LATER = 0.3, 2.0  # times the usual period, if that is between these two
+HURRY = 0.6  # time for judgements over time for training, at most, where one comes sooner than usual
+OUTSET = 3.0  # the relative gap from which the first judgement's is taken to have fallen
 QUANTUM = 0.2  # seconds that one call of a solver should last
 HASTE = 0.5  # after Ctrl-C, a judgement that takes longer than this is not waited for
 
@@ -116,6 +120,7 @@ class Run(NamedTuple):
     judged: Counts  # at the last judgement
     due: int  # row presentations at which the next one is due
     judgements: int  # so far
+    gap: float  # relative, at the last one
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,15 +180,17 @@ class _Best:
         return problem.certificate(self.primal, self.primal_error, self.dual, self.dual_error)
 
 
-def judging_cost(problem: Problem) -> float:
+def judging_cost(problem: Problem, duals: float = 0.0) -> float:
     """Roughly how many nanoseconds a judgement takes: it reads all entries in order, and has work a row and a column.
 
-    The figures here and in ``training_cost`` were measured on one machine. They enter the schedule as fixed numbers, so
-    the schedule depends on counts alone; elsewhere they need only be right in proportion.
+    Rows with duals, a share ``duals`` of all, are added up besides. The figures here and in ``training_cost`` were
+    measured on one machine. They enter the schedule as fixed numbers, so the schedule depends on counts alone;
+    elsewhere they need only be right in proportion.
     """
     source = problem.source
     gather = 1.0 + 1.2 * min(1.0, source.d / 60_000) + 5.5 * min(1.0, source.d / 1_200_000)  # wider than the caches
-    return gather * source.entries + 12.0 * source.n + 4.0 * source.d + 80_000.0
+    add = (0.6 + min(1.0, source.d / 30_000)) * duals
+    return (gather + add) * source.entries + 12.0 * source.n + 4.0 * source.d + 80_000.0
 
 
 def training_cost(problem: Problem, counts: Counts) -> float:
@@ -222,7 +229,9 @@ class Loop:
         form: Form = "mean",
         validate: Callable[[Point], float] | None = None,
         most: int | None = None,
+        tol: float = 0.0,
     ) -> None:
+        self.tol = tol
         self.most = math.inf if most is None else most  # visits in one call of the solver
         self.solver, self.problem, self.measures, self.form = solver, problem, measures, form
         self.validate = validate
@@ -234,8 +243,9 @@ class Loop:
         self.allowance: Callable[[int], float] = lambda visits: math.inf
         self._chunk = 10_000
         sweeps = getattr(solver, "polish", 0)  # each costs about three judgements, and the result another one
-        self._judging_cost = judging_cost(problem) * (2.0 + 3.0 * sweeps if sweeps else 1.0)
+        self._judgings = 2.0 + 3.0 * sweeps if sweeps else 1.0  # that one counts as
         self._judgements = 0
+        self._gap = OUTSET
         nothing, judged = problem.nothing()
         self.best.see(nothing, judged, "none", None if validate is None else validate(nothing))
         self.certificate = self.best.certificate(problem)
@@ -244,7 +254,7 @@ class Loop:
             warm = Point(warm.w, warm.b, warm.beta)  # of other options: begin at the point, but do not go on
         if isinstance(warm, Run):
             self.state, self.judged, self.due = _copy(warm.solver), warm.judged, warm.due
-            self._judgements = warm.judgements
+            self._judgements, self._gap = warm.judgements, warm.gap
         else:
             self.state, self.judged = solver.start(problem, warm), Counts()
             entries = 1.5 * problem.source.entries  # a dot for every row, an add for every other
@@ -284,7 +294,12 @@ class Loop:
         if getattr(self.solver, "judged_steps", False):
             return True
         spent = training_cost(self.problem, self.state.counts)
-        return (self._judgements + 1) * self._judging_cost <= SHARE * spent
+        return (self._judgements + 1) * self._cost() <= SHARE * spent
+
+    def _cost(self) -> float:
+        """Of a judgement, roughly."""
+        duals = np.count_nonzero(self.best.beta) / max(1, self.best.beta.size)
+        return self._judgings * judging_cost(self.problem, duals)
 
     def _rides(self) -> bool:
         return not self.problem.source.resident
@@ -323,7 +338,8 @@ class Loop:
         since = Counts(*(now - then for now, then in zip(counts, self.judged, strict=True)))
         self.judged = counts
         if since.visits > 0:
-            self.due = self.visits + self._period(since)
+            self.due = self.visits + self._aimed(self._period(since), since)
+        self._gap = self.certificate.relative_gap
         return self.record("certified")
 
     def record(self, kind: Literal["certified", "estimate"]) -> Record:
@@ -362,6 +378,7 @@ class Loop:
             self.judged,
             self.due,
             self._judgements,
+            self._gap,
         )
 
     def _period(self, recent: Counts) -> int:
@@ -370,11 +387,30 @@ class Loop:
         On tiny data that is hundreds of epochs, which take no time and look odd: there the first judgements come
         earlier, after 4, 8, 16... epochs.
         """
-        period = math.ceil(self._judging_cost / SHARE * recent.visits / training_cost(self.problem, recent))
+        period = math.ceil(self._cost() / SHARE * recent.visits / training_cost(self.problem, recent))
         period = max(1, min(period, max(4 * self.problem.present, self.visits)))
         if getattr(self.solver, "in_epochs", False):  # its points are best where an epoch ends
             period += -(self.visits + period) % self.problem.present
         return period
+
+    def _aimed(self, period: int, recent: Counts) -> int:
+        """The period, or what is left to the gap asked for where that is about as long and the gap falls on as it did.
+
+        Runs are a few periods long, so ending them half a period late matters. A gap that does not fall as expected
+        must not make judging expensive: hurrying has a budget of its own.
+        """
+        gap = self.certificate.relative_gap
+        if not 0.0 < self.tol < gap < min(self._gap, math.inf):
+            return period
+        left = AIM * recent.visits * math.log(gap / self.tol) / math.log(self._gap / gap)
+        if left > LATER * period:
+            return period
+        left = max(left, SOONER * period)
+        counts = self.state.counts
+        then = Counts(*(int(now + left / recent.visits * part) for now, part in zip(counts, recent, strict=True)))
+        if left < period and (self._judgements + 1) * self._cost() > HURRY * training_cost(self.problem, then):
+            return period
+        return math.ceil(left)
 
     def _work(self) -> None:
         """Let the solver work for one quantum."""
@@ -485,7 +521,7 @@ def running(
     try:
         loop = Loop(
             solver, problem, warm=warm, measures=measures, record_every=record_every, form=form, validate=validate,
-            most=most,
+            most=most, tol=tol,
         )  # fmt: skip
         loop.allowance = rule.allowance
         for record in loop:
