@@ -36,8 +36,8 @@ def compiled_methods(rows: Any, i: int, scale: float, w: Any, moved: Any) -> Any
     rows.announce(i)
     rows.prefetch(i)
     rows.add(i, scale, moved)
-    fault, square, largest = rows.survey(i, w.shape[0])
-    return rows.dot(i, w), square, rows.count(i), largest + fault
+    fault, square = rows.survey(i, w.shape[0], rows.tidy(w.shape[0]))
+    return rows.dot(i, w), square, rows.count(i), fault
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -50,18 +50,43 @@ def test_row_arithmetic(form: Any, dtype: Any) -> None:
     for i, row in enumerate(matrix.astype(np.float64)):
         plain, jitted = start.copy(), start.copy()
         rows.add(i, 0.3, plain)
-        dot, square, count, largest = compiled_methods(rows, i, 0.3, w, jitted)
+        dot, square, count, fault = compiled_methods(rows, i, 0.3, w, jitted)
         size = np.abs(row) @ np.abs(w)
         for found in (dot, rows.dot(i, w)):
             assert found == pytest.approx(row @ w, abs=1e-15 * size)
-        for found in (square, rows.survey(i, width)[1]):
+        for found in (square, rows.square(i), rows.survey(i, width, False)[1]):
             assert found == pytest.approx(row @ row, rel=1e-15)
         assert count == rows.count(i) == (np.count_nonzero(row) if isinstance(rows, CSR) else width)
-        assert largest == rows.survey(i, width)[2] == np.abs(row).max()
+        assert fault == rows.survey(i, width, False)[0] == 0
         # float32 values must not drag the product down to float32, compiled or not
         assert np.array_equal(plain, start + 0.3 * row)
         assert np.array_equal(jitted, start + 0.3 * row)
     assert lengths == pytest.approx((matrix.astype(np.float64) ** 2).sum(axis=1), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("columns", "starts", "tidy"),
+    [
+        ([0, 2, 1, 3], [0, 2, 4], True),
+        ([0, 2, 3, 1], [0, 2, 4], False),  # within a row
+        ([0, 2, 1, 1], [0, 2, 4], False),  # twice
+        ([3, 2, 1, 0], [0, 1, 2, 3, 4], True),  # only from row to row
+        ([3, 0, 1], [0, 1, 1, 1, 3], True),  # past empty rows
+        ([3, 1, 0], [0, 1, 1, 1, 3], False),
+        ([0, 1, 0, 1], [0, 0, 2, 4, 4], True),
+        ([0, 4], [0, 2], False),  # there are 4
+        ([], [0, 0, 0], True),
+    ],
+)
+def test_tidy_rows_are_told_from_others(columns: Any, starts: Any, tidy: bool) -> None:
+    rows = CSR(np.ones(len(columns)), np.array(columns, dtype=np.uint32), np.array(starts, dtype=np.int64))
+    assert rows.tidy(4) is tidy
+    assert tidy_compiled(rows, 4) is tidy
+
+
+@kernel
+def tidy_compiled(rows: Any, width: int) -> Any:
+    return rows.tidy(width)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
