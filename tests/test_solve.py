@@ -124,6 +124,27 @@ def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
     assert judging <= 0.25 * (judging + training_cost(outcome.problem, Counts(last.visits, last.updates, last.entries)))
 
 
+@pytest.mark.parametrize("gap", [3e-2, 1e-2, 1e-3])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_runs_end_soon_after_they_could(loss: str, gap: float) -> None:
+    """Judgements aim at the gap asked for, so that a run does not go on for half a period more."""
+    X, y = toy(4000, 40)
+    arguments = {"C": 1.0, "gap": gap, "solver": "dcd", "loss": loss}
+    epochwise = dualgap.fit(X, y, record_every=4000, **arguments).trace[-1].visits
+    assert dualgap.fit(X, y, **arguments).trace[-1].visits <= 1.5 * epochwise
+
+
+@pytest.mark.parametrize("solver", ["pegasos", "sgd-r", "sdca"])
+def test_a_gap_that_falls_slower_and_slower_does_not_make_judging_expensive(solver: str) -> None:
+    from dualgap.solve import HURRY, judging_cost, training_cost
+
+    X, y = toy(3000, 40)
+    outcome = dualgap.fit(X, y, C=10.0, gap=3e-3, max_epochs=300, solver=solver)
+    last = outcome.trace[-1]
+    judging = (len(outcome.trace) - 2) * judging_cost(outcome.problem)  # the last, and the one that went before it
+    assert judging <= HURRY * training_cost(outcome.problem, Counts(last.visits, last.updates, last.entries))
+
+
 def test_watchers_see_every_record_and_are_closed_even_on_errors(tmp_path: Path) -> None:
     X, y = toy()
     path = tmp_path / "trace.jsonl"
