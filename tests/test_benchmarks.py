@@ -108,6 +108,18 @@ def test_quick_run_writes_tables_and_plots(quick):
     assert all(picture.startswith(b"\x89PNG") and len(picture) > 5_000 for picture in pictures.values())
 
 
+def test_runs_of_the_same_code_make_one_page(quick):
+    results = json.loads((quick / "results.json").read_text())
+    other = json.loads((quick / "results.json").read_text())
+    for problem in other["problems"]:
+        problem["C"] = 77.0
+    both = publish.merged([results, other])
+    assert {problem["C"] for problem in both["problems"]} >= {77.0}
+    other["machine"]["commit"] = "another"
+    with pytest.raises(SystemExit, match="runs of different commit"):
+        publish.merged([results, other])
+
+
 def test_a_run_that_was_ended_early_is_published_as_such(quick, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="the overview needs matplotlib")
     monkeypatch.setattr(publish, "PAGE", tmp_path / "RESULTS.md")

@@ -6,8 +6,9 @@ depend on the number of threads, so neither does a certificate.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -98,13 +99,8 @@ class InMemory:
 
     def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
         """``visit`` every part, then ``merge`` the results from the first part to the last."""
-        edges = self._edges
-        parts = [self._part(first, last) for first, last in pairwise(edges)]
-        if self.threads > 1 and len(parts) > 1:
-            with ThreadPoolExecutor(min(self.threads, len(parts))) as pool:  # ends with the pass: safe to fork
-                results = list(pool.map(visit, parts))
-        else:
-            results = [visit(part) for part in parts]
+        parts = [self._part(first, last) for first, last in pairwise(self._edges)]
+        results = _in_threads(visit, parts, min(self.threads, len(parts)))
         total = results[0]
         for result in results[1:]:
             total = merge(total, result)
@@ -114,11 +110,37 @@ class InMemory:
     def _edges(self) -> list[int]:
         """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add up."""
         count = min(64, self.n, 1 + self.entries // (8 * self.d + 1_000_000))
+        count += count % 2 if 1 < count < self.n else 0  # shared evenly by two threads
         return [self.n * k // count for k in range(count + 1)]
 
     def _part(self, first: int, last: int) -> Block:
         span = slice(first, last)
         return Block(slice_rows(self.rows, first, last), self.y[span], self.weight[span], self.norms[span], span)
+
+
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+
+
+def _in_threads(visit: Callable[[Block], T], parts: list[Block], threads: int) -> list[T]:
+    """``visit`` every part, shared out among this thread and others; results in order.
+
+    The others are kept for the next pass: starting a thread may take as long as a pass over a million entries. A forked
+    process has none of them, and makes its own.
+    """
+    if threads < 2:
+        return [visit(part) for part in parts]
+    key = os.getpid(), threads
+    if key not in _pools:
+        _pools[key] = ThreadPoolExecutor(threads - 1, thread_name_prefix="dualgap")
+    pool = _pools[key]
+    edges = [len(parts) * k // threads for k in range(threads + 1)]
+    mine, *others = [parts[first:last] for first, last in pairwise(edges)]
+    shares = [pool.submit(lambda share: [visit(part) for part in share], share) for share in others]
+    try:
+        results = [visit(part) for part in mine]
+    finally:
+        wait(shares)  # whatever happens here, nobody goes on with arrays that are no longer looked after
+    return results + [result for share in shares for result in share.result()]
 
 
 def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> InMemory:
