@@ -109,7 +109,7 @@ class InMemory:
     @cached_property
     def _edges(self) -> list[int]:
         """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add up."""
-        count = min(64, self.n, 1 + self.entries // (8 * self.d + 1_000_000))
+        count = min(64, self.n, 1 + self.entries // (4 * self.d + 1_000_000))
         count += count % 2 if 1 < count < self.n else 0  # shared evenly by two threads
         return [self.n * k // count for k in range(count + 1)]
 
