@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 
 import dualgap
-from dualgap.losses import LOSSES
+from dualgap.losses import LOSSES, Hinge
 from dualgap.problem import Certificate, Judgement, Point, Problem
-from dualgap.solve import Counts, Record, solve
+from dualgap.solve import Counts, Loop, Record, solve
+from dualgap.solvers.dcd import DCD
 from dualgap.sources import in_memory
 from dualgap.stopping import Callback, GapBelow, Reason, Seconds, Stalled, epochs, steps
 from dualgap.watchers import JsonLines, Progress
@@ -124,25 +125,30 @@ def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
     assert judging <= 0.25 * (judging + training_cost(outcome.problem, Counts(last.visits, last.updates, last.entries)))
 
 
-@pytest.mark.parametrize("gap", [3e-2, 1e-2, 1e-3])
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_runs_end_soon_after_they_could(loss: str, gap: float) -> None:
-    """Judgements aim at the gap asked for, so that a run does not go on for half a period more."""
+@pytest.mark.parametrize(
+    ("before", "gap", "judgements", "expected"),
+    [
+        (1e-1, 1e-2, 1, 1250),  # a tenth in 1,000 visits: as much again, and a quarter for good measure
+        (1e-1, 2e-2, 1, 2327),
+        (1e-1, 5e-2, 1, 2000),  # 7,055 are left: too far away to aim at
+        (1e-1, 1.1e-3, 1, 600),  # 26 are left: not as soon as that
+        (1e-1, 5e-3, 1, 672),
+        (1e-1, 5e-3, 10**6, 2000),  # there have been too many to hurry
+        (1e-1, 1e-2, 10**6, 2000),
+        (1e-2, 1e-2, 1, 2000),  # it does not fall
+        (math.inf, 1e-2, 1, 2000),  # nobody knows how fast it falls
+        (1e-1, 1e-3, 1, 2000),  # it has arrived
+    ],
+)
+def test_judgements_aim_at_the_gap_asked_for(before: float, gap: float, judgements: int, expected: int) -> None:
     X, y = toy(4000, 40)
-    arguments = {"C": 1.0, "gap": gap, "solver": "dcd", "loss": loss}
-    epochwise = dualgap.fit(X, y, record_every=4000, **arguments).trace[-1].visits
-    assert dualgap.fit(X, y, **arguments).trace[-1].visits <= 1.5 * epochwise
-
-
-@pytest.mark.parametrize("solver", ["pegasos", "sgd-r", "sdca"])
-def test_a_gap_that_falls_slower_and_slower_does_not_make_judging_expensive(solver: str) -> None:
-    from dualgap.solve import HURRY, judging_cost, training_cost
-
-    X, y = toy(3000, 40)
-    outcome = dualgap.fit(X, y, C=10.0, gap=3e-3, max_epochs=300, solver=solver)
-    last = outcome.trace[-1]
-    judging = (len(outcome.trace) - 2) * judging_cost(outcome.problem)  # the last, and the one that went before it
-    assert judging <= HURRY * training_cost(outcome.problem, Counts(last.visits, last.updates, last.entries))
+    loop = Loop(DCD(), Problem(in_memory(X, y), Hinge(), 1e-3), tol=1e-3)
+    loop.certificate = loop.certificate._replace(relative_gap=gap)
+    loop._gap, loop._judgements = before, judgements
+    loop.state = loop.state._replace(sweep=loop.state.sweep._replace(visits=400_000, entries=20_000_000))
+    assert loop._aimed(2000, Counts(1000, 500, 60_000)) == expected
+    loop.tol = 0.0
+    assert loop._aimed(2000, Counts(1000, 500, 60_000)) == 2000
 
 
 def test_watchers_see_every_record_and_are_closed_even_on_errors(tmp_path: Path) -> None:

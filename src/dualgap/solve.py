@@ -258,7 +258,7 @@ class Loop:
         else:
             self.state, self.judged = solver.start(problem, warm), Counts()
             entries = 1.5 * problem.source.entries  # a dot for every row, an add for every other
-            self.due = self._period(Counts(problem.source.n, 0, int(entries)))
+            self.due = self._due(self._period(Counts(problem.source.n, 0, int(entries))))
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
             self._judge(Point(warm.w, warm.b, warm.beta), "warm start")
@@ -338,7 +338,7 @@ class Loop:
         since = Counts(*(now - then for now, then in zip(counts, self.judged, strict=True)))
         self.judged = counts
         if since.visits > 0:
-            self.due = self.visits + self._aimed(self._period(since), since)
+            self.due = self._due(self._aimed(self._period(since), since))
         self._gap = self.certificate.relative_gap
         return self.record("certified")
 
@@ -388,10 +388,14 @@ class Loop:
         earlier, after 4, 8, 16... epochs.
         """
         period = math.ceil(self._cost() / SHARE * recent.visits / training_cost(self.problem, recent))
-        period = max(1, min(period, max(4 * self.problem.present, self.visits)))
+        return max(1, min(period, max(4 * self.problem.present, self.visits)))
+
+    def _due(self, period: int) -> int:
+        """The visits at which a period that begins now ends."""
+        due = self.visits + period
         if getattr(self.solver, "in_epochs", False):  # its points are best where an epoch ends
-            period += -(self.visits + period) % self.problem.present
-        return period
+            due += -due % self.problem.present
+        return due
 
     def _aimed(self, period: int, recent: Counts) -> int:
         """The period, or what is left to the gap asked for where that is about as long and the gap falls on as it did.
@@ -400,7 +404,7 @@ class Loop:
         must not make judging expensive: hurrying has a budget of its own.
         """
         gap = self.certificate.relative_gap
-        if not 0.0 < self.tol < gap < min(self._gap, math.inf):
+        if not 0.0 < self.tol < gap < self._gap < math.inf:
             return period
         left = AIM * recent.visits * math.log(gap / self.tol) / math.log(self._gap / gap)
         if left > LATER * period:
