@@ -20,6 +20,13 @@ Resting. A visit that gains less than visits did on average in the epoch before 
 7... up to 31, until a visit gains as much as others again. (The frequencies of Glasmachers and Dogan, ACML 2013, adapt
 to the gains more smoothly; powers of two need one byte a row.) Where C is large most active rows lie between their
 bounds and hardly move: resting saves half to three quarters of the work to 1e-4 there.
+
+Foresight. In a first epoch w is the sum of the few rows seen so far: scores are much too small, and where C is small
+row after row steps to its upper bound, to come back in later epochs. The t rows seen are as good a sample as any, so w
+counts as n/t times as long, which makes a step one of the problem that has these t rows alone (Modified-SGD of
+Shalev-Shwartz and Zhang, which prepares the duals for SDCA). Where C is large, that problem would have hardly any
+regularisation while t is small; so the factor is (1 + r)/(t/n + r), with r = C |x|^2 of the average row, times the
+largest curvature of the loss if that is below 1.
 """
 
 from __future__ import annotations
@@ -40,6 +47,7 @@ from ..stopping import Reason
 from .warm import dual_start
 
 _FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
+_FORESIGHT = 20.0  # 1/r at most
 _SOLVED = 0.1  # part of their first range to which the slopes of active rows fall before the others are worth a look
 
 # One byte a row: how many epochs it still rests (5 bits), how long it does so at a time (3 bits above them); or GONE.
@@ -61,6 +69,7 @@ class Sweep(NamedTuple):
     gained: float  # by the visits of this epoch so far
     begun: int  # visits when the epoch began
     usual: float  # gain of a visit in the epoch before
+    foresight: float  # 1/r in a first epoch, 0 otherwise
     asked: bool  # the solver has paused since it last looked at rows that had left
     paused: bool  # the active rows are as good as solved: the others are worth a look
     settled: bool  # a judgement found all rows within pg_tol, or none is left to move
@@ -118,7 +127,10 @@ class DCD:
         here = np.flatnonzero(problem.source.weight).astype(np.uint32)
         rest = np.full(problem.source.n, _ABSENT, dtype=np.uint8)
         rest[here] = 0
-        sweep = Sweep(b, here.size, -1, -1, 0.0, 0.0, math.inf, 0, 0.0, 0, 0.0, False, False, False, 0, 0, 0, 0)
+        foresight = 0.0 if beta.any() else _foresight(problem)
+        sweep = Sweep(
+            b, here.size, -1, -1, 0.0, 0.0, math.inf, 0, 0.0, 0, 0.0, foresight, False, False, False, 0, 0, 0, 0
+        )
         return State(w, beta, here, rest, generator(self.seed), sweep)
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
@@ -133,6 +145,7 @@ class DCD:
             *block[:4],
             problem.loss,
             problem.scale,
+            problem.bias.centre,
             problem.bias_rate,
             *state[:5],
             state.sweep,
@@ -174,6 +187,14 @@ class DCD:
         return Reason("pg_tol", f"the projected gradients of all rows range within pg_tol={self.pg_tol:g}")
 
 
+def _foresight(problem: Problem) -> float:
+    """1/r for the average row, within bounds."""
+    source = problem.source
+    curvature = problem.scale * float(source.weight @ source.norms) / source.present + problem.bias_rate
+    r = min(1.0, problem.loss.smoothness) * curvature
+    return min(1.0 / r, _FORESIGHT) if r > 0.0 else _FORESIGHT
+
+
 @kernel
 def _projected(left: float, right: float) -> float:
     """PG: the slope that is not yet 0 or blocked by a bound."""
@@ -195,6 +216,7 @@ def _sweep(
     norms: Floats,
     loss: Any,
     scale: float,
+    centre: float,
     bias_rate: float,
     w: Floats,
     beta: Floats,
@@ -210,9 +232,10 @@ def _sweep(
     For row i with q = c_i (scale |x_i|^2 + bias_rate), the curvature of the dual along beta_i per unit of c_i/N:
         beta_i' = argmax -phi*(-beta') - s (beta' - beta_i) - q/2 (beta' - beta_i)^2,   s = <w, x_i> + b
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
+    In a first epoch w, b - centre and q count as ``longer`` times, and no row leaves as long.
     """
-    b, active, position, scanned, high, low, span, opened, gained, begun, usual, asked, _, settled = sweep[:14]
-    epochs, visits, updates, entries = sweep[14:]
+    b, active, position, scanned, high, low, span, opened, gained, begun, usual, foresight, asked, _ = sweep[:14]
+    settled, epochs, visits, updates, entries = sweep[14:]
     paused = False
     stop = visits + budget
     while visits < stop:
@@ -250,8 +273,12 @@ def _sweep(
             score = rows.dot(i, w) + b
             visits += 1
             entries += rows.count(i)
+            longer = 1.0
+            if foresight > 0.0:
+                longer = (1.0 + foresight) / (1.0 + foresight * visits / active)
+                score = centre + longer * (score - centre)
             left, right = loss.dual_slopes(y[i], score, beta[i])
-            if shrinking and left < 0.0 < right:
+            if shrinking and foresight == 0.0 and left < 0.0 < right:
                 active -= 1
                 order[position] = order[active]
                 rest[i] = _GONE
@@ -261,7 +288,7 @@ def _sweep(
             low = min(low, projected)
             gain = 0.0
             if projected != 0.0:
-                q = weight[i] * (scale * norms[i] + bias_rate)
+                q = longer * weight[i] * (scale * norms[i] + bias_rate)
                 best = loss.best_dual(y[i], score, beta[i], q)
                 move = weight[i] * (best - beta[i])
                 if move != 0.0:
@@ -278,6 +305,7 @@ def _sweep(
         if position < active:
             break
         position = -1
+        foresight = 0.0
         epochs += 1
         if visits > begun:
             usual = gained / (visits - begun)
@@ -295,8 +323,8 @@ def _sweep(
             asked = paused = True
             break
     return Sweep(
-        b, active, position, scanned, high, low, span, opened, gained, begun, usual, asked, paused, settled, epochs,
-        visits, updates, entries,
+        b, active, position, scanned, high, low, span, opened, gained, begun, usual, foresight, asked, paused,
+        settled, epochs, visits, updates, entries,
     )  # fmt: skip
 
 
