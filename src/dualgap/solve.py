@@ -25,7 +25,9 @@ from .arrays import Floats
 from .problem import Certificate, Form, Judgement, Point, Problem
 from .stopping import Reason, Rule
 
-SHARE = 0.3  # time for judgements over time for training: less than a quarter of the whole
+SHARE = 0.15  # time for judgements over time for training, where nothing calls for one
+PAUSE = 0.3  # the same at most, where the solver pauses by itself: less than a quarter of the whole
+PROMISE = 2.0  # and where it believes that the gap asked for is reached
 AIM = 1.25  # times the work after which the gap asked for is expected: the next judgement may come then
 SOONER, LATER = 0.3, 2.0  # times the usual period, if that is between these two
 HURRY = 0.6  # time for judgements over time for training, at most, where one comes sooner than usual
@@ -259,6 +261,8 @@ class Loop:
             self.state, self.judged = solver.start(problem, warm), Counts()
             entries = 1.5 * problem.source.entries  # a dot for every row, an add for every other
             self.due = self._due(self._period(Counts(problem.source.n, 0, int(entries))))
+        if hasattr(solver, "aim"):  # it can tell roughly how far it is
+            self.state = solver.aim(self.state, tol)
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
             self._judge(Point(warm.w, warm.b, warm.beta), "warm start")
@@ -290,11 +294,11 @@ class Loop:
             yield self.judge() if due else self.record("estimate")
 
     def _affordable(self) -> bool:
-        """Whether another judgement keeps all of them below a quarter of the run, or is part of the solver's work."""
+        """Whether another judgement keeps all of them cheap, or is likely the last, or is part of the solver's work."""
         if getattr(self.solver, "judged_steps", False):
             return True
-        spent = training_cost(self.problem, self.state.counts)
-        return (self._judgements + 1) * self._cost() <= SHARE * spent
+        most = PROMISE if getattr(self.state, "hopeful", False) else PAUSE
+        return (self._judgements + 1) * self._cost() <= most * training_cost(self.problem, self.state.counts)
 
     def _cost(self) -> float:
         """Of a judgement, roughly."""

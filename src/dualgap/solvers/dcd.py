@@ -10,11 +10,17 @@ neighbouring rows cost 3 to 18 times the passes on real files, whose neighbours 
 With G the slope of the negated dual along a coordinate (left and right derivative where it has a kink), PG is its
 projection, 0 where the row is optimal.
 
+Guesses. At w = w(beta) the duality gap is a sum over rows, 1/N sum_i c_i (phi(s_i) + phi*(-beta_i) + beta_i s_i), so
+visits tell what it is about: every fourth is looked at, and some hundreds make a guess. Rows that have left or rest are
+not in it, and those just visited have no gap for the moment; each judgement says by which factor the last guess was
+wrong. Where the guess says that the gap asked for is reached, the solver pauses to be judged. A guess never counts as
+more than that.
+
 Shrinking. A row that a visit finds at a bound or kink with its slopes pointing firmly there (left < 0 < right) leaves
 the active rows at once. It comes back when a judgement, which computes the scores of all rows anyway, finds that it is
-no longer optimal. Where the active rows are as good as solved and no judgement comes, the solver looks at the others
-itself, in the order in which they lie in memory. The rule of Hsieh et al. brings all rows back every so often, and lets
-them go an epoch later: twice the work on text.
+no longer optimal. Where the gap of the active rows has fallen tenfold and no judgement comes, the solver looks at the
+others itself, in the order in which they lie in memory. The rule of Hsieh et al. brings all rows back every so often,
+and lets them go an epoch later: twice the work on text.
 
 Resting. A visit that gains less than visits did on average in the epoch before makes the row rest for 1 epoch, then 3,
 7... up to 31, until a visit gains as much as others again. (The frequencies of Glasmachers and Dogan, ACML 2013, adapt
@@ -47,12 +53,26 @@ from ..stopping import Reason
 from .warm import dual_start
 
 _FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
+_WINDOW = 256  # rows that a guess is made of, at least
+_TRUST = 2.0  # gap over guess, until a judgement says more
 _FORESIGHT = 20.0  # 1/r at most
-_SOLVED = 0.1  # part of their first range to which the slopes of active rows fall before the others are worth a look
+_SOLVED = 0.1  # part to which the gap of active rows falls before the others are worth a look
 
 # One byte a row: how many epochs it still rests (5 bits), how long it does so at a time (3 bits above them); or GONE.
 _RESTS, _LONGEST = 31, 5
 _GONE, _ABSENT = 255, 254  # has left for now; has weight 0
+
+
+class Guess(NamedTuple):
+    """What visits tell of the duality gap. Values are N times those of the problem in mean form."""
+
+    tol: float  # the relative gap asked for; 0: none
+    worth: float  # the dual value when it was last computed; 0 before
+    tally: float  # gaps of the rows looked at since the last guess
+    tallied: int  # their number
+    gap: float  # the last guess of the active rows' gap; infinite where there is none
+    known: float  # their gap when rows last came back; infinite where it is not known yet
+    trust: float  # the gap that a judgement found, over the guess before it
 
 
 class Sweep(NamedTuple):
@@ -62,10 +82,6 @@ class Sweep(NamedTuple):
     active: int  # the first so many rows of the order take part
     position: int  # the next one to visit; -1 before an epoch is shuffled
     scanned: int  # how many rows a look at those that have left has passed; -1 when there is none
-    high: float  # the largest PG of this round so far, or 0; a round is as many visits as there are active rows
-    low: float  # the smallest, or 0
-    span: float  # range of PG in the first round since rows came back
-    opened: int  # visits when the round began
     gained: float  # by the visits of this epoch so far
     begun: int  # visits when the epoch began
     usual: float  # gain of a visit in the epoch before
@@ -77,6 +93,7 @@ class Sweep(NamedTuple):
     visits: int
     updates: int
     entries: int
+    guess: Guess
 
 
 class State(NamedTuple):
@@ -98,6 +115,12 @@ class State(NamedTuple):
     def paused(self) -> bool:
         """A good moment to judge."""
         return self.sweep.paused
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether the gap asked for seems to be reached."""
+        guess = self.sweep.guess
+        return guess.trust * guess.gap <= guess.tol * guess.worth
 
 
 @dataclass(frozen=True)
@@ -129,9 +152,28 @@ class DCD:
         rest[here] = 0
         foresight = 0.0 if beta.any() else _foresight(problem)
         sweep = Sweep(
-            b, here.size, -1, -1, 0.0, 0.0, math.inf, 0, 0.0, 0, 0.0, foresight, False, False, False, 0, 0, 0, 0
+            b,
+            here.size,
+            -1,
+            -1,
+            0.0,
+            0,
+            0.0,
+            foresight,
+            False,
+            False,
+            False,
+            0,
+            0,
+            0,
+            0,
+            Guess(0.0, 0.0, 0.0, 0, math.inf, math.inf, _TRUST),
         )
         return State(w, beta, here, rest, generator(self.seed), sweep)
+
+    def aim(self, state: State, tol: float) -> State:
+        """Pause where a relative gap of ``tol`` seems to be reached."""
+        return state._replace(sweep=state.sweep._replace(guess=state.sweep.guess._replace(tol=tol)))
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """Visit rows until the budget is spent or those that are active are as good as solved."""
@@ -160,7 +202,8 @@ class DCD:
         found = _recall(source.y, last.scores, problem.loss, state.beta, state.order, state.rest, self.shrinking)
         active, high, low = found
         settled = bool(high - low <= self.pg_tol)
-        sweep = sweep._replace(active=active, position=-1, scanned=-1, span=math.inf, asked=False, settled=settled)
+        sweep = sweep._replace(active=active, position=-1, scanned=-1, asked=False, settled=settled)
+        sweep = sweep._replace(guess=_corrected(sweep.guess, source.total_weight, last))
         return state._replace(sweep=sweep)
 
     def point(self, problem: Problem, state: State) -> Point:
@@ -185,6 +228,15 @@ class DCD:
         if self.pg_tol == 0.0:
             return Reason("optimal", "no row can be improved any further in float64")
         return Reason("pg_tol", f"the projected gradients of all rows range within pg_tol={self.pg_tol:g}")
+
+
+def _corrected(guess: Guess, total: float, last: Judgement) -> Guess:
+    """What a judgement says of the last guess."""
+    found = total * (last.primal - last.dual)
+    trust = guess.trust
+    if 0.0 < found < math.inf and 0.0 < guess.gap < math.inf:
+        trust = min(max(found / guess.gap, 0.5), 10.0)  # a guess of a few hundred rows is no better than that
+    return Guess(guess.tol, total * last.dual, 0.0, 0, math.inf, found, trust)
 
 
 def _foresight(problem: Problem) -> float:
@@ -232,29 +284,28 @@ def _sweep(
     For row i with q = c_i (scale |x_i|^2 + bias_rate), the curvature of the dual along beta_i per unit of c_i/N:
         beta_i' = argmax -phi*(-beta') - s (beta' - beta_i) - q/2 (beta' - beta_i)^2,   s = <w, x_i> + b
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
-    In a first epoch w, b - centre and q count as ``longer`` times, and no row leaves as long.
+    In a first epoch w, b - centre and q count as ``longer`` times as long, and no row leaves.
     """
-    b, active, position, scanned, high, low, span, opened, gained, begun, usual, foresight, asked, _ = sweep[:14]
-    settled, epochs, visits, updates, entries = sweep[14:]
-    paused = False
+    b, active, position, scanned, gained, begun, usual, foresight, asked, _, settled = sweep[:11]
+    epochs, visits, updates, entries, guess = sweep[11:]
+    tol, worth, tally, tallied, gap, known, trust = guess
+    paused = solved = False
     stop = visits + budget
-    while visits < stop:
+    while visits < stop and not paused:
         if scanned >= 0:
             scanned, active, seen, read = _scan(rows, y, loss, b, w, beta, order, rest, active, scanned, stop - visits)
             visits += seen
             begun += seen
-            opened += seen
             entries += read
             if scanned >= 0:
                 break
-            span = np.inf
             settled = active == 0
             if settled:
                 break
         if position < 0:
             position = 0
             shuffle(rng, order, active)
-        while position < active and visits < stop:
+        while position < active and visits < stop and not (paused or solved):
             if position + _FAR < active:
                 ahead = order[position + _FAR]
                 if rest[ahead] & _RESTS == 0:
@@ -277,6 +328,16 @@ def _sweep(
             if foresight > 0.0:
                 longer = (1.0 + foresight) / (1.0 + foresight * visits / active)
                 score = centre + longer * (score - centre)
+            elif visits & 3 == 0:
+                tally += weight[i] * (loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score)
+                tallied += 1
+                if tallied >= max(_WINDOW, active >> 6):
+                    gap = tally / tallied * active
+                    tally, tallied = 0.0, 0
+                    paused = trust * gap <= tol * worth
+                    if known == np.inf:
+                        known = gap
+                    solved = gap <= _SOLVED * known
             left, right = loss.dual_slopes(y[i], score, beta[i])
             if shrinking and foresight == 0.0 and left < 0.0 < right:
                 active -= 1
@@ -284,8 +345,6 @@ def _sweep(
                 rest[i] = _GONE
                 continue
             projected = _projected(left, right)
-            high = max(high, projected)
-            low = min(low, projected)
             gain = 0.0
             if projected != 0.0:
                 q = longer * weight[i] * (scale * norms[i] + bias_rate)
@@ -302,30 +361,37 @@ def _sweep(
                 gained += gain
                 rest[i] = _longer_rest(rest[i]) if gain < usual else 0
             position += 1
-        if position < active:
-            break
-        position = -1
-        foresight = 0.0
-        epochs += 1
-        if visits > begun:
-            usual = gained / (visits - begun)
-            gained, begun = 0.0, visits
-        if visits - opened < active:  # many rest: wait until there have been as many visits as rows
-            continue
-        if span == np.inf:
-            span = high - low
-        solved = high - low <= _SOLVED * span
-        high, low, opened = 0.0, 0.0, visits
-        if solved and asked and shrinking:
-            asked = False
-            scanned = 0
-        elif solved:
-            asked = paused = True
-            break
+        if position >= active:
+            position = -1
+            foresight = 0.0
+            epochs += 1
+            if tol > 0.0 and 2 * (visits - begun) > y.shape[0]:
+                worth = _worth(loss, scale, y, weight, beta, w)
+            if visits > begun:
+                usual = gained / (visits - begun)
+                gained, begun = 0.0, visits
+        if solved or active == 0:
+            solved = False
+            if asked and shrinking:
+                asked = False
+                scanned = 0
+                position = -1
+                known = np.inf
+            else:
+                asked = paused = True
     return Sweep(
-        b, active, position, scanned, high, low, span, opened, gained, begun, usual, foresight, asked, paused,
-        settled, epochs, visits, updates, entries,
+        b, active, position, scanned, gained, begun, usual, foresight, asked, paused, settled, epochs, visits, updates,
+        entries, Guess(tol, worth, tally, tallied, gap, known, trust),
     )  # fmt: skip
+
+
+@kernel
+def _worth(loss: Any, scale: float, y: Floats, weight: Floats, beta: Floats, w: Floats) -> float:
+    """N D(beta) but for the bias, roughly: plain sums."""
+    total = 0.0
+    for i in range(y.shape[0]):
+        total -= weight[i] * loss.conjugate(y[i], beta[i])
+    return total - 0.5 / scale * np.dot(w, w)
 
 
 @kernel
