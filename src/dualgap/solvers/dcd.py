@@ -391,7 +391,7 @@ def _worth(loss: Any, scale: float, y: Floats, weight: Floats, beta: Floats, w: 
     total = 0.0
     for i in range(y.shape[0]):
         total -= weight[i] * loss.conjugate(y[i], beta[i])
-    return total - 0.5 / scale * np.dot(w, w)
+    return total - 0.5 / scale * np.dot(w, w)  # type: ignore[no-any-return]
 
 
 @kernel
