@@ -73,6 +73,15 @@ def shuffle(rng: Words, order: Any, count: int) -> None:
 
 
 @kernel
+def shuffle_groups(rng: Words, order: Any, count: int, size: int) -> None:
+    """The same for groups of so many neighbours that stay together; those left over at the end stay there."""
+    for last in range(count // size - 1, 0, -1):
+        here, there = size * last, size * below(rng, last + 1)
+        for k in range(size):
+            order[here + k], order[there + k] = order[there + k], order[here + k]
+
+
+@kernel
 def resample(rng: Words, rows: Any, picks: Any) -> None:
     """Fill ``picks`` with rows drawn with replacement, each equally likely."""
     for k in range(picks.shape[0]):

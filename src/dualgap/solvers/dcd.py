@@ -47,12 +47,13 @@ from ..arrays import Floats, Words
 from ..errors import InputError
 from ..jit import kernel, prefetch
 from ..problem import Judgement, Point, Problem
-from ..random import generator, shuffle
+from ..random import generator, shuffle_groups
 from ..solve import Counts
 from ..stopping import Reason
 from .warm import dual_start
 
 _FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
+_GROUP, _SHORT = 4, 150  # neighbours that are visited together where rows have so many entries or fewer
 _WINDOW = 256  # rows that a guess is made of, at least
 _TRUST = 2.0  # gap over guess, until a judgement says more
 _FORESIGHT = 20.0  # 1/r at most
@@ -66,13 +67,13 @@ _GONE, _ABSENT = 255, 254  # has left for now; has weight 0
 class Guess(NamedTuple):
     """What visits tell of the duality gap. Values are N times those of the problem in mean form."""
 
-    tol: float  # the relative gap asked for; 0: none
-    worth: float  # the dual value when it was last computed; 0 before
-    tally: float  # gaps of the rows looked at since the last guess
-    tallied: int  # their number
-    gap: float  # the last guess of the active rows' gap; infinite where there is none
-    known: float  # their gap when rows last came back; infinite where it is not known yet
-    trust: float  # the gap that a judgement found, over the guess before it
+    tol: float = 0.0  # the relative gap asked for; 0: none
+    worth: float = 0.0  # the dual value when it was last computed; 0 before
+    tally: float = 0.0  # gaps of the rows looked at since the last guess
+    tallied: int = 0  # their number
+    gap: float = math.inf  # the last guess of the active rows' gap; infinite where there is none
+    known: float = math.inf  # their gap when rows last came back; infinite where it is not known yet
+    trust: float = _TRUST  # the gap that a judgement found, over the guess before it
 
 
 class Sweep(NamedTuple):
@@ -80,20 +81,21 @@ class Sweep(NamedTuple):
 
     b: float
     active: int  # the first so many rows of the order take part
-    position: int  # the next one to visit; -1 before an epoch is shuffled
-    scanned: int  # how many rows a look at those that have left has passed; -1 when there is none
-    gained: float  # by the visits of this epoch so far
-    begun: int  # visits when the epoch began
-    usual: float  # gain of a visit in the epoch before
-    foresight: float  # 1/r in a first epoch, 0 otherwise
-    asked: bool  # the solver has paused since it last looked at rows that had left
-    paused: bool  # the active rows are as good as solved: the others are worth a look
-    settled: bool  # a judgement found all rows within pg_tol, or none is left to move
-    epochs: int
-    visits: int
-    updates: int
-    entries: int
-    guess: Guess
+    position: int = -1  # the next one to visit; -1 before an epoch is shuffled
+    kept: int = 0  # of those before it, so many stay active, and stand first in the order
+    scanned: int = -1  # how many rows a look at those that have left has passed; -1 when there is none
+    gained: float = 0.0  # by the visits of this epoch so far
+    begun: int = 0  # visits when the epoch began
+    usual: float = 0.0  # gain of a visit in the epoch before
+    foresight: float = 0.0  # 1/r in a first epoch, 0 otherwise
+    asked: bool = False  # the solver has paused since it last looked at rows that had left
+    paused: bool = False  # the active rows are as good as solved: the others are worth a look
+    settled: bool = False  # a judgement found all rows within pg_tol, or none is left to move
+    epochs: int = 0
+    visits: int = 0
+    updates: int = 0
+    entries: int = 0
+    guess: Guess = Guess()
 
 
 class State(NamedTuple):
@@ -151,24 +153,7 @@ class DCD:
         rest = np.full(problem.source.n, _ABSENT, dtype=np.uint8)
         rest[here] = 0
         foresight = 0.0 if beta.any() else _foresight(problem)
-        sweep = Sweep(
-            b,
-            here.size,
-            -1,
-            -1,
-            0.0,
-            0,
-            0.0,
-            foresight,
-            False,
-            False,
-            False,
-            0,
-            0,
-            0,
-            0,
-            Guess(0.0, 0.0, 0.0, 0, math.inf, math.inf, _TRUST),
-        )
+        sweep = Sweep(b, here.size, foresight=foresight)
         return State(w, beta, here, rest, generator(self.seed), sweep)
 
     def aim(self, state: State, tol: float) -> State:
@@ -192,6 +177,7 @@ class DCD:
             *state[:5],
             state.sweep,
             self.shrinking,
+            _group(problem),
             budget,
         )
         return state._replace(sweep=Sweep(*sweep))
@@ -202,7 +188,7 @@ class DCD:
         found = _recall(source.y, last.scores, problem.loss, state.beta, state.order, state.rest, self.shrinking)
         active, high, low = found
         settled = bool(high - low <= self.pg_tol)
-        sweep = sweep._replace(active=active, position=-1, scanned=-1, asked=False, settled=settled)
+        sweep = sweep._replace(active=active, position=-1, kept=0, scanned=-1, asked=False, settled=settled)
         sweep = sweep._replace(guess=_corrected(sweep.guess, source.total_weight, last))
         return state._replace(sweep=sweep)
 
@@ -236,7 +222,12 @@ def _corrected(guess: Guess, total: float, last: Judgement) -> Guess:
     trust = guess.trust
     if 0.0 < found < math.inf and 0.0 < guess.gap < math.inf:
         trust = min(max(found / guess.gap, 0.5), 10.0)  # a guess of a few hundred rows is no better than that
-    return Guess(guess.tol, total * last.dual, 0.0, 0, math.inf, found, trust)
+    return Guess(guess.tol, total * last.dual, known=found, trust=trust)
+
+
+def _group(problem: Problem) -> int:
+    """How many neighbours are visited together."""
+    return _GROUP if problem.source.entries <= _SHORT * problem.source.n else 1
 
 
 def _foresight(problem: Problem) -> float:
@@ -277,6 +268,7 @@ def _sweep(
     rng: Words,
     sweep: Sweep,
     shrinking: bool,
+    group: int,
     budget: int,
 ) -> Sweep:
     """Epochs over the active rows, until ``budget`` rows are visited or the active rows are as good as solved.
@@ -286,8 +278,8 @@ def _sweep(
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
     In a first epoch w, b - centre and q count as ``longer`` times as long, and no row leaves.
     """
-    b, active, position, scanned, gained, begun, usual, foresight, asked, _, settled = sweep[:11]
-    epochs, visits, updates, entries, guess = sweep[11:]
+    b, active, position, kept, scanned, gained, begun, usual, foresight, asked, _, settled = sweep[:12]
+    epochs, visits, updates, entries, guess = sweep[12:]
     tol, worth, tally, tallied, gap, known, trust = guess
     paused = solved = False
     stop = visits + budget
@@ -303,8 +295,8 @@ def _sweep(
             if settled:
                 break
         if position < 0:
-            position = 0
-            shuffle(rng, order, active)
+            position = kept = 0
+            shuffle_groups(rng, order, active, group)
         while position < active and visits < stop and not (paused or solved):
             if position + _FAR < active:
                 ahead = order[position + _FAR]
@@ -317,9 +309,11 @@ def _sweep(
             if position + _NEAR < active and rest[order[position + _NEAR]] & _RESTS == 0:
                 rows.prefetch(order[position + _NEAR])
             i = order[position]
+            position += 1
             if rest[i] & _RESTS > 0:
                 rest[i] -= 1
-                position += 1
+                order[kept] = i
+                kept += 1
                 continue
             score = rows.dot(i, w) + b
             visits += 1
@@ -332,7 +326,7 @@ def _sweep(
                 tally += weight[i] * (loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score)
                 tallied += 1
                 if tallied >= max(_WINDOW, active >> 6):
-                    gap = tally / tallied * active
+                    gap = tally / tallied * (kept + active - position)
                     tally, tallied = 0.0, 0
                     paused = trust * gap <= tol * worth
                     if known == np.inf:
@@ -340,10 +334,10 @@ def _sweep(
                     solved = gap <= _SOLVED * known
             left, right = loss.dual_slopes(y[i], score, beta[i])
             if shrinking and foresight == 0.0 and left < 0.0 < right:
-                active -= 1
-                order[position] = order[active]
                 rest[i] = _GONE
                 continue
+            order[kept] = i
+            kept += 1
             projected = _projected(left, right)
             gain = 0.0
             if projected != 0.0:
@@ -360,9 +354,8 @@ def _sweep(
             if shrinking:
                 gained += gain
                 rest[i] = _longer_rest(rest[i]) if gain < usual else 0
-            position += 1
         if position >= active:
-            position = -1
+            position, active = -1, kept
             foresight = 0.0
             epochs += 1
             if tol > 0.0 and 2 * (visits - begun) > y.shape[0]:
@@ -375,12 +368,14 @@ def _sweep(
             if asked and shrinking:
                 asked = False
                 scanned = 0
-                position = -1
                 known = np.inf
+                if position >= 0:  # in the middle of an epoch: the rest of it stays active
+                    order[kept : kept + active - position] = order[position:active].copy()
+                    position, active = -1, kept + active - position
             else:
                 asked = paused = True
     return Sweep(
-        b, active, position, scanned, gained, begun, usual, foresight, asked, paused, settled, epochs, visits, updates,
+        b, active, position, kept, scanned, gained, begun, usual, foresight, asked, paused, settled, epochs, visits, updates,
         entries, Guess(tol, worth, tally, tallied, gap, known, trust),
     )  # fmt: skip
 
