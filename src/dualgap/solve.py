@@ -196,8 +196,10 @@ def judging_cost(problem: Problem, duals: float = 0.0) -> float:
 
 
 def training_cost(problem: Problem, counts: Counts) -> float:
-    """The same for row visits in random order, which cost more where the rows do not fit into the cache."""
-    return (1.5 + 3.0 * min(1.0, problem.source.entries / 4_000_000)) * counts.entries + 30.0 * counts.visits
+    """The same for row visits in random order, which cost more where rows and model do not fit into the caches."""
+    source = problem.source
+    entry = 1.2 + 1.2 * min(1.0, source.entries / 4_000_000) + 1.8 * min(1.0, source.d / 1_200_000)
+    return entry * counts.entries + 30.0 * counts.visits
 
 
 def _copy(state: Any) -> Any:
