@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import cache
 from importlib.util import find_spec
 from math import isfinite
 from typing import Any, get_type_hints
@@ -81,6 +82,7 @@ class Option:
     help: str
 
 
+@cache
 def options_of(solver: type[Any]) -> list[Option]:
     """The options of a solver; the seed is given apart."""
     hints = get_type_hints(solver)
