@@ -36,7 +36,7 @@ def compiled_methods(rows: Any, i: int, scale: float, w: Any, moved: Any) -> Any
     rows.announce(i)
     rows.prefetch(i)
     rows.add(i, scale, moved)
-    fault, square = rows.survey(i, w.shape[0], rows.tidy(w.shape[0]))
+    fault, square = rows.survey(i, w.shape[0], rows.tidy(w.shape[0], i, i + 1))
     return rows.dot(i, w), square, rows.count(i), fault
 
 
@@ -80,13 +80,13 @@ def test_row_arithmetic(form: Any, dtype: Any) -> None:
 )
 def test_tidy_rows_are_told_from_others(columns: Any, starts: Any, tidy: bool) -> None:
     rows = CSR(np.ones(len(columns)), np.array(columns, dtype=np.uint32), np.array(starts, dtype=np.int64))
-    assert rows.tidy(4) is tidy
+    assert rows.tidy(4, 0, len(starts) - 1) is tidy
     assert tidy_compiled(rows, 4) is tidy
 
 
 @kernel
 def tidy_compiled(rows: Any, width: int) -> Any:
-    return rows.tidy(width)
+    return rows.tidy(width, 0, rows.starts.shape[0] - 1)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

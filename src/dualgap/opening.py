@@ -162,7 +162,7 @@ def two_labels(y: Any) -> tuple[Any, Any]:
         return labels, None  # in_memory has the words for this
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         return labels, None
-    classes = np.unique(labels)
+    classes = _classes(labels)
     if classes.size == 1:
         raise InputError(f"y holds one class only ({classes[0]}); a classifier needs rows of two")
     if classes.size > 2:
@@ -171,3 +171,12 @@ def two_labels(y: Any) -> tuple[Any, Any]:
             "two are needed; use dualgap.LinearSVC, which trains one against the rest, or a regression loss"
         )
     return np.where(labels == classes[1], 1.0, -1.0), classes
+
+
+def _classes(labels: Any) -> Any:
+    """The labels that there are, in order; two numbers are found without sorting."""
+    if labels.dtype.kind in "biuf":
+        low, high = labels.min(), labels.max()
+        if low < high and ((labels == low) | (labels == high)).all():
+            return np.array([low, high])
+    return np.unique(labels)

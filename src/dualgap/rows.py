@@ -9,6 +9,7 @@ indices that signed ones get, a gather runs 1.3 times as fast.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,8 +18,10 @@ import scipy.sparse as sp
 from .arrays import Columns, Floats, Offsets, Values, canonical
 from .errors import InputError
 from .jit import kernel, kernel_type, prefetch
+from .threads import in_threads
 
 _LINE = 16  # entries of 4 bytes in a cache line
+_STRETCH = 256  # rows that a first look takes at a time
 UNORDERED, EXTREME, NOT_FINITE, BROKEN = 1, 2, 3, 4  # what may be wrong with a row, from the mildest to the worst
 
 
@@ -80,24 +83,29 @@ class CSR(NamedTuple):
         """``|x_i|^2``."""
         return _square(self.values[self.starts[i] : self.starts[i + 1]])
 
-    def tidy(self, width: int) -> bool:
-        """Whether all columns exist and every row lists them in order: loops for vector instructions."""
-        size = self.columns.shape[0]
+    def tidy(self, width: int, first: int, last: int) -> bool:
+        """Whether rows first to last - 1 name columns that exist, each in order: loops for vector instructions."""
+        for i in range(first, last):
+            if not 0 <= self.starts[i] <= self.starts[i + 1] <= self.columns.shape[0]:
+                return False
+        begin = self.starts[first]
+        columns = self.columns[begin : self.starts[last]]  # a slice: its indices are known not to be negative
+        size = columns.shape[0]
         if size == 0:
             return True
-        falls, highest = 0, self.columns[0]
+        falls, highest = 0, columns[0]
         for p in range(1, size):
-            falls += self.columns[p] <= self.columns[p - 1]
+            falls += columns[p] <= columns[p - 1]
         for p in range(1, size):  # apart: in one loop they take longer
-            highest = max(highest, self.columns[p])
-        for i in range(1, self.starts.shape[0] - 1):  # from one row to the next columns may fall
-            p = self.starts[i]
-            if 0 < p < size and p != self.starts[i - 1]:
-                falls -= self.columns[p] <= self.columns[p - 1]
+            highest = max(highest, columns[p])
+        for i in range(first + 1, last):  # from one row to the next columns may fall
+            p = self.starts[i] - begin
+            if 0 < p < size and p != self.starts[i - 1] - begin:
+                falls -= columns[p] <= columns[p - 1]
         return bool(falls == 0 and highest < width)
 
     def survey(self, i: int, width: int, tidy: bool) -> tuple[int, float]:
-        """What is wrong with a row's columns (0: nothing, as for all rows if ``tidy``), and its squared length."""
+        """What is wrong with a row's columns (0: nothing, as for rows that are ``tidy``), and its squared length."""
         first, last = self.starts[i], self.starts[i + 1]
         if first < 0 or first > last or last > self.columns.shape[0]:
             return BROKEN, 0.0
@@ -159,7 +167,7 @@ class Dense(NamedTuple):
         """``|x_i|^2``."""
         return _square(self.matrix[i])
 
-    def tidy(self, width: int) -> bool:
+    def tidy(self, width: int, first: int, last: int) -> bool:
         """Every column is there."""
         return True
 
@@ -187,7 +195,7 @@ class Surveyed(NamedTuple):
     squares: Floats  # squared Euclidean lengths
 
 
-def as_rows(X: Any) -> Surveyed:
+def as_rows(X: Any, threads: int = 1) -> Surveyed:
     """Rows over the caller's own arrays wherever these already fit, checked in one pass.
 
     Values stay float32 or float64; small integers become float32, which holds them exactly. A row may list its
@@ -206,12 +214,11 @@ def as_rows(X: Any) -> Surveyed:
                 "rows by columns (X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row)"
             )
         rows, width = Dense(canonical(matrix, _value_type(matrix.dtype))), matrix.shape[1]
-    squares = np.empty(row_count(rows))
-    fault, row = _survey(rows, width, squares)
+    squares, fault, row = _surveyed(rows, width, threads)
     if fault == UNORDERED and isinstance(rows, CSR) and _first_repeated(rows, width) >= 0:
         summed = matrix.copy()
         summed.sum_duplicates()
-        return as_rows(summed)
+        return as_rows(summed, threads)
     if fault > UNORDERED:
         raise InputError(_complaint(rows, width, fault, row, squares))
     return Surveyed(rows, width, canonical(squares, np.float64))
@@ -219,8 +226,7 @@ def as_rows(X: Any) -> Surveyed:
 
 def squared_lengths(rows: Rows, width: int, first: int = 0) -> Floats:
     """Of rows that come from elsewhere; what is wrong with them is an error that counts them from ``first``."""
-    squares = np.empty(row_count(rows))
-    fault, row = _survey(rows, width, squares)
+    squares, fault, row = _surveyed(rows, width, 1)
     if fault > UNORDERED:
         raise InputError(_complaint(rows, width, fault, row, squares, first))
     return canonical(squares, np.float64)
@@ -314,19 +320,31 @@ def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats, be
     )
 
 
+def _surveyed(rows: Rows, width: int, threads: int) -> tuple[Floats, int, int]:
+    """Squared lengths, the worst fault there is, and the first row that has it, or -1."""
+    squares = np.empty(row_count(rows))
+    threads = max(1, min(threads, squares.size // _STRETCH))
+    edges = [squares.size * k // threads for k in range(threads + 1)]
+    found = in_threads(lambda part: _survey(rows, width, squares, *part), list(pairwise(edges)), threads)
+    worst = max(fault for fault, _ in found)
+    return squares, worst, min((row for fault, row in found if fault == worst), default=-1)
+
+
 @kernel
-def _survey(rows: Any, width: int, squares: Floats) -> tuple[int, int]:
-    """Fill in the squared lengths; the worst fault there is and the first row that has it, or (0, -1)."""
+def _survey(rows: Any, width: int, squares: Floats, first: int, last: int) -> tuple[int, int]:
+    """Fill in the squared lengths of rows; their worst fault and the first row that has it, or (0, -1)."""
     worst, where = 0, -1
-    tidy = rows.tidy(width)
-    for i in range(squares.shape[0]):
-        fault, squares[i] = rows.survey(i, width, tidy)
-        if fault != BROKEN and not 1e-200 <= squares[i] <= 1e200:  # NaN fails this too
-            fault = max(fault, _fault_of_values(rows, i))
-        if fault > worst:
-            worst, where = fault, i
-        if fault == BROKEN:
-            break
+    for begin in range(first, last, _STRETCH):  # rows that stay in the cache while they are looked at several times
+        end = min(begin + _STRETCH, last)
+        tidy = rows.tidy(width, begin, end)
+        for i in range(begin, end):
+            fault, squares[i] = rows.survey(i, width, tidy)
+            if fault != BROKEN and not 1e-200 <= squares[i] <= 1e200:  # NaN fails this too
+                fault = max(fault, _fault_of_values(rows, i))
+            if fault > worst:
+                worst, where = fault, i
+            if fault == BROKEN:
+                return worst, where
     return worst, where
 
 

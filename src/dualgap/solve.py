@@ -28,6 +28,8 @@ from .stopping import Reason, Rule
 SHARE = 0.15  # time for judgements over time for training, where nothing calls for one
 PAUSE = 0.3  # the same at most, where the solver pauses by itself: less than a quarter of the whole
 PROMISE = 2.0  # and where it believes that the gap asked for is reached
+EARLY = 4
+CAUTION = 0.25  # by how much smaller a gap it must believe in where a judgement takes an epoch
 AIM = 1.25  # times the work after which the gap asked for is expected: the next judgement may come then
 SOONER, LATER = 0.3, 2.0  # times the usual period, if that is between these two
 HURRY = 0.6  # time for judgements over time for training, at most, where one comes sooner than usual
@@ -250,6 +252,9 @@ class Loop:
         self._judgings = 2.0 + 3.0 * sweeps if sweeps else 1.0  # that one counts as
         self._judgements = 0
         self._gap = OUTSET
+        self._epoch = Counts(
+            problem.source.n, 0, int(1.5 * problem.source.entries)
+        )  # of dots, and adds for every other
         nothing, judged = problem.nothing()
         self.best.see(nothing, judged, "none", None if validate is None else validate(nothing))
         self.certificate = self.best.certificate(problem)
@@ -261,10 +266,10 @@ class Loop:
             self._judgements, self._gap = warm.judgements, warm.gap
         else:
             self.state, self.judged = solver.start(problem, warm), Counts()
-            entries = 1.5 * problem.source.entries  # a dot for every row, an add for every other
-            self.due = self._due(self._period(Counts(problem.source.n, 0, int(entries))))
+            self.due = self._due(self._period(self._epoch))
         if hasattr(solver, "aim"):  # it can tell roughly how far it is
-            self.state = solver.aim(self.state, tol)
+            dear = judging_cost(problem, 0.5) / training_cost(problem, self._epoch)
+            self.state = solver.aim(self.state, tol / (1.0 + CAUTION * dear))
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
             self._judge(Point(warm.w, warm.b, warm.beta), "warm start")
@@ -394,7 +399,7 @@ class Loop:
         earlier, after 4, 8, 16... epochs.
         """
         period = math.ceil(self._cost() / SHARE * recent.visits / training_cost(self.problem, recent))
-        return max(1, min(period, max(4 * self.problem.present, self.visits)))
+        return max(1, min(period, max(EARLY * self.problem.present, self.visits)))
 
     def _due(self, period: int) -> int:
         """The visits at which a period that begins now ends."""

@@ -6,9 +6,7 @@ depend on the number of threads, so neither does a certificate.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +17,7 @@ import numpy as np
 from .arrays import Floats, canonical
 from .errors import InputError
 from .rows import Rows, as_rows, entry_count, row_count, slice_rows
+from .threads import in_threads
 
 T = TypeVar("T")
 
@@ -100,7 +99,7 @@ class InMemory:
     def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
         """``visit`` every part, then ``merge`` the results from the first part to the last."""
         parts = [self._part(first, last) for first, last in pairwise(self._edges)]
-        results = _in_threads(visit, parts, min(self.threads, len(parts)))
+        results = in_threads(visit, parts, min(self.threads, len(parts)))
         total = results[0]
         for result in results[1:]:
             total = merge(total, result)
@@ -118,31 +117,6 @@ class InMemory:
         return Block(slice_rows(self.rows, first, last), self.y[span], self.weight[span], self.norms[span], span)
 
 
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
-
-
-def _in_threads(visit: Callable[[Block], T], parts: list[Block], threads: int) -> list[T]:
-    """``visit`` every part, shared out among this thread and others; results in order.
-
-    The others are kept for the next pass: starting a thread may take as long as a pass over a million entries. A forked
-    process has none of them, and makes its own.
-    """
-    if threads < 2:
-        return [visit(part) for part in parts]
-    key = os.getpid(), threads
-    if key not in _pools:
-        _pools[key] = ThreadPoolExecutor(threads - 1, thread_name_prefix="dualgap")
-    pool = _pools[key]
-    edges = [len(parts) * k // threads for k in range(threads + 1)]
-    mine, *others = [parts[first:last] for first, last in pairwise(edges)]
-    shares = [pool.submit(lambda share: [visit(part) for part in share], share) for share in others]
-    try:
-        results = [visit(part) for part in mine]
-    finally:
-        wait(shares)  # whatever happens here, nobody goes on with arrays that are no longer looked after
-    return results + [result for share in shares for result in share.result()]
-
-
 def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> InMemory:
     """Check what the caller gave and wrap it, without a copy where it fits as it is.
 
@@ -151,7 +125,7 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) ->
     if isinstance(X, InMemory):
         rows, d, norms = X.rows, X.d, X.norms
     else:
-        rows, d, norms = as_rows(X)
+        rows, d, norms = as_rows(X, threads)
     n = row_count(rows)
     if n == 0:
         raise InputError(f"X has no rows (shape {(n, d)}); there is nothing to train on")
