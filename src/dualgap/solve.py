@@ -28,7 +28,7 @@ from .stopping import Reason, Rule
 SHARE = 0.15  # time for judgements over time for training, where nothing calls for one
 PAUSE = 0.3  # the same at most, where the solver pauses by itself: less than a quarter of the whole
 PROMISE = 2.0  # and where it believes that the gap asked for is reached
-EARLY = 4
+EARLY, LATE = 4, 8  # epochs until the first judgement at most; LATE if the solver can tell how far it is
 CAUTION = 0.25  # by how much smaller a gap it must believe in where a judgement takes an epoch
 AIM = 1.25  # times the work after which the gap asked for is expected: the next judgement may come then
 SOONER, LATER = 0.3, 2.0  # times the usual period, if that is between these two
@@ -251,6 +251,7 @@ class Loop:
         sweeps = getattr(solver, "polish", 0)  # each costs about three judgements, and the result another one
         self._judgings = 2.0 + 3.0 * sweeps if sweeps else 1.0  # that one counts as
         self._judgements = 0
+        self._first = LATE if hasattr(solver, "aim") else EARLY
         self._gap = OUTSET
         self._epoch = Counts(
             problem.source.n, 0, int(1.5 * problem.source.entries)
@@ -395,11 +396,11 @@ class Loop:
     def _period(self, recent: Counts) -> int:
         """Row visits until the next judgement, such that judging takes less than a quarter of the time.
 
-        On tiny data that is hundreds of epochs, which take no time and look odd: there the first judgements come
-        earlier, after 4, 8, 16... epochs.
+        On tiny data that is hundreds of epochs, which take no time and look odd, and on very wide data too many: there
+        the first judgements come earlier, after 4, 8, 16... epochs.
         """
         period = math.ceil(self._cost() / SHARE * recent.visits / training_cost(self.problem, recent))
-        return max(1, min(period, max(EARLY * self.problem.present, self.visits)))
+        return max(1, min(period, max(self._first * self.problem.present, self.visits)))
 
     def _due(self, period: int) -> int:
         """The visits at which a period that begins now ends."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from functools import cache
 from importlib.util import find_spec
 from math import isfinite
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
@@ -82,14 +81,10 @@ class Option:
     help: str
 
 
-@cache
 def options_of(solver: type[Any]) -> list[Option]:
-    """The options of a solver; the seed is given apart."""
-    hints = get_type_hints(solver)
+    """The options of a solver; the seed is given apart. Annotations are strings, so they name their types."""
     return [
-        Option(
-            item.name, getattr(hints[item.name], "__name__", str(hints[item.name])), item.default, item.metadata["help"]
-        )
+        Option(item.name, str(item.type), item.default, item.metadata["help"])
         for item in fields(solver)
         if item.name != "seed" and item.init
     ]
