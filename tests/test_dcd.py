@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,9 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 import dualgap
 from dualgap.losses import LOSSES
+from dualgap.problem import Point
+
+dcd = import_module("dualgap.solvers.dcd")
 
 
 def toy(n: int = 80, d: int = 6, seed: int = 1, *, regression: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -264,3 +269,84 @@ def test_how_the_work_is_cut_makes_no_difference() -> None:
     whole, pieces = run([4000]), run([int(cut) for cut in cuts])
     whole, pieces = (s._replace(sweep=s.sweep._replace(paused=False)) for s in (whole, pieces))
     assert_same(whole, pieces)
+
+
+def words(n: int = 4000, d: int = 800, seed: int = 3) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Rows of a few frequent and many rare columns, of length 1, with labels that a tenth of them contradicts."""
+    rng = np.random.default_rng(seed)
+    columns = (d * rng.random((n, 20)) ** 3).astype(int)
+    X = sp.csr_matrix((np.ones(20 * n), columns.ravel(), np.arange(0, 20 * n + 1, 20)), shape=(n, d))
+    X.sum_duplicates()
+    X = sp.csr_matrix(X.multiply(1.0 / np.sqrt(X.multiply(X).sum(axis=1))))
+    y = np.sign(X @ rng.normal(size=d))
+    return X, np.where(rng.random(n) < 0.1, -y, y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_a_first_epoch_sees_ahead(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = words()
+
+    def gap() -> float:
+        return dualgap.fit(X, y, solver="dcd", loss=loss, C=0.05, gap=0, max_epochs=2).certificate.relative_gap
+
+    ahead = gap()
+    monkeypatch.setattr(dcd, "_foresight", lambda problem: 0.0)
+    assert ahead < 0.8 * gap()
+
+
+def test_foresight_is_for_cold_starts_and_their_first_epoch() -> None:
+    X, y = words(500)
+    cold = dualgap.fit(X, y, solver="dcd", C=0.05, gap=0, max_epochs=0.5)
+    assert cold.state.solver.sweep.foresight > 0
+    warm = dualgap.fit(X, y, solver="dcd", C=0.06, gap=0, max_epochs=0.5, warm=Point(cold.coef, 0.0, cold.dual))
+    assert warm.state.solver.sweep.foresight == 0
+    assert dualgap.fit(X, y, solver="dcd", C=0.05, gap=0, max_epochs=1.5).state.solver.sweep.foresight == 0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_guesses_are_of_the_right_size_and_spare_certificates(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = words()
+    ratios: list[float] = []
+    corrected = dcd._corrected
+
+    def seen(guess: Any, total: float, last: Any) -> Any:
+        if guess.gap < np.inf:
+            ratios.append(total * (last.primal - last.dual) / guess.gap)
+        return corrected(guess, total, last)
+
+    monkeypatch.setattr(dcd, "_corrected", seen)
+    for C in (0.05, 1.0):
+        dualgap.fit(X, y, solver="dcd", loss=loss, C=C, gap=1e-6)
+    assert len(ratios) >= 3
+    assert min(ratios) > 0.02
+    assert max(ratios) < 20
+
+
+@pytest.mark.parametrize("trust", [1e-9, 1e9])
+def test_a_guess_never_decides(trust: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hopes that are always false cost certificates, those that never come true cost visits: the proof is as good."""
+    X, y = words()
+    monkeypatch.setattr(dcd, "_corrected", lambda guess, total, last: guess._replace(trust=trust, gap=np.inf))
+    outcome = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-4)
+    assert outcome.converged
+    best = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-8).certificate
+    assert outcome.certificate.dual <= best.primal
+    assert best.primal <= outcome.certificate.primal <= (1 + 1e-4) * best.primal
+
+
+@pytest.mark.parametrize("budget", [1, 7, 1000, 5003])
+def test_active_rows_are_those_that_have_not_left(budget: int) -> None:
+    X, y = words(1500)
+    weight = np.ones(1500)
+    weight[::11] = 0.0
+    task = dualgap.fit(X, y, sample_weight=weight, solver="dcd", C=0.3, gap=0, max_epochs=0.01)
+    problem, solver = task.problem, task.solver
+    state = solver.start(problem, None)
+    for _ in range(min(40_000 // budget, 3000)):
+        state = solver.step(problem, state, budget, None)
+        sweep = state.sweep
+        order = state.order
+        here = order[: sweep.active]
+        if sweep.position >= 0:
+            here = np.r_[order[: sweep.kept], order[sweep.position : sweep.active]]
+        assert sorted(here) == np.flatnonzero(state.rest < dcd._ABSENT).tolist()

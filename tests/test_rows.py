@@ -287,6 +287,29 @@ def test_bad_values_are_located(bad: float, name: str, dtype: Any) -> None:
             as_rows(form(matrix))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_threads_see_what_one_sees(form: Any) -> None:
+    rng = np.random.default_rng(2)
+    matrix = rng.normal(size=(3000, 5))
+    alone, shared = as_rows(form(matrix)), as_rows(form(matrix), 3)
+    assert np.array_equal(alone.squares, shared.squares)
+    matrix[[2900, 700], 3] = np.nan  # the first of them, whichever thread comes first
+    matrix[100, 1] = 1e200
+    for threads in (1, 3):
+        with pytest.raises(InputError, match="NaN at row 700, column 3"):
+            as_rows(form(matrix), threads)
+
+
+def test_columns_out_of_order_far_inside_are_seen() -> None:
+    matrix = sp.csr_matrix(np.ones((2000, 3)))
+    matrix.indices[3 * 1500 : 3 * 1500 + 3] = 2, 0, 1
+    rows = as_rows(matrix).rows
+    assert rows.dot(1500, np.array([1.0, 10.0, 100.0])) == 111.0
+    matrix.indices[3 * 1700 + 2] = 3
+    with pytest.raises(InputError, match="row 1700 of X"):
+        as_rows(matrix)
+
+
 def test_shapes_and_types_that_are_no_matrix_of_numbers() -> None:
     for X, said in (
         (np.ones(3), r"1 dimension, shape \(3,\)"),

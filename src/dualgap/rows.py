@@ -129,6 +129,7 @@ class CSR(NamedTuple):
         for p in range(self.starts[i], self.starts[i + 1], _LINE):
             prefetch(self.columns, p)
             prefetch(self.values, p)
+            prefetch(self.values, p + _LINE // 2)  # they may take 8 bytes each
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})

@@ -55,7 +55,7 @@ from .warm import dual_start
 
 _FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
 _GROUP, _SHORT = 4, 150  # neighbours that are visited together where rows have so many entries or fewer
-_WINDOW = 256  # rows that a guess is made of, at least
+_WINDOW = 256  # rows that a guess is made of, if there are as many
 _TRUST = 2.0  # gap over guess, until a judgement says more
 _FORESIGHT = 20.0  # 1/r at most
 _SOLVED = 0.1  # part to which the gap of active rows falls before the others are worth a look
@@ -326,7 +326,7 @@ def _sweep(
             elif visits & 3 == 0:
                 tally += weight[i] * (loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score)
                 tallied += 1
-                if tallied >= max(_WINDOW, active >> 6):
+                if tallied >= max(active >> 6, min(active, _WINDOW)):
                     gap = tally / tallied * (kept + active - position)
                     tally, tallied = 0.0, 0
                     paused = trust * gap <= tol * worth
