@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dualgap
+from dualgap import threads
 from dualgap.sources import Block, InMemory, in_memory
 
 
@@ -34,11 +35,31 @@ def test_parts_come_in_order_whoever_visits_them(threads: int) -> None:
 
 
 def test_this_thread_and_another_share_the_work() -> None:
-    seen = rows(threads=2).reduce(lambda block: [threading.current_thread().name], lambda a, b: a + b)
-    assert len(set(seen)) == 2
-    assert seen[0] == threading.current_thread().name
-    again = rows(threads=2).reduce(lambda block: {threading.current_thread().name}, lambda a, b: a | b)
-    assert again == set(seen)  # the same thread as before, not a new one
+    both = threading.Barrier(2, timeout=30)  # nobody takes a second part before the other has taken a first
+
+    def visit(block: Block) -> set[str]:
+        both.wait()
+        return {threading.current_thread().name}
+
+    def names() -> set[str]:
+        return rows(threads=2).reduce(visit, lambda a, b: a | b)
+
+    seen = names()
+    assert len(seen) == 2
+    assert threading.current_thread().name in seen
+    assert names() == seen  # the same thread as before, not a new one
+
+
+def test_a_thread_that_does_not_wake_up_is_not_waited_for() -> None:
+    source = rows(threads=2)
+    spans(source)  # makes the pool
+    asleep = threading.Event()
+    pool = threads._pools[os.getpid(), 2]
+    pool.submit(asleep.wait)
+    try:
+        assert spans(source) == spans(rows())
+    finally:
+        asleep.set()
 
 
 @pytest.mark.parametrize("where", ["first", "last"])

@@ -384,6 +384,7 @@ class Squared(NamedTuple):
     task = "regression"
     meaning = "scale * (s - y)^2: least squares"
     lipschitz = _INF
+    quadratic = True  # phi'' is the same everywhere
 
     @property
     def smoothness(self) -> float:

@@ -324,8 +324,8 @@ def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats, be
 def _surveyed(rows: Rows, width: int, threads: int) -> tuple[Floats, int, int]:
     """Squared lengths, the worst fault there is, and the first row that has it, or -1."""
     squares = np.empty(row_count(rows))
-    threads = max(1, min(threads, squares.size // _STRETCH))
-    edges = [squares.size * k // threads for k in range(threads + 1)]
+    count = max(1, min(4 * threads if threads > 1 else 1, squares.size // _STRETCH))
+    edges = [squares.size * k // count for k in range(count + 1)]
     found = in_threads(lambda part: _survey(rows, width, squares, *part), list(pairwise(edges)), threads)
     worst = max(fault for fault, _ in found)
     return squares, worst, min((row for fault, row in found if fault == worst), default=-1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from itertools import pairwise
 from typing import TypeVar
 
 S = TypeVar("S")
@@ -15,10 +15,11 @@ _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
 def in_threads(visit: Callable[[S], T], parts: list[S], threads: int) -> list[T]:
-    """``visit`` every part, shared out among this thread and others; results in order.
+    """``visit`` every part; results in order. This thread and others each take the next part that nobody has taken.
 
-    The others are kept for the next pass: starting a thread may take as long as a pass over a million entries. A forked
-    process has none of them, and makes its own.
+    So nobody waits for a thread that is slow, or slow to wake up, for longer than a part takes. The others are kept for
+    the next pass: starting a thread may take as long as a pass over a million entries. A forked process has none of
+    them, and makes its own.
     """
     if threads < 2:
         return [visit(part) for part in parts]
@@ -26,11 +27,20 @@ def in_threads(visit: Callable[[S], T], parts: list[S], threads: int) -> list[T]
     if key not in _pools:
         _pools[key] = ThreadPoolExecutor(threads - 1, thread_name_prefix="dualgap")
     pool = _pools[key]
-    edges = [len(parts) * k // threads for k in range(threads + 1)]
-    mine, *others = [parts[first:last] for first, last in pairwise(edges)]
-    shares = [pool.submit(lambda share: [visit(part) for part in share], share) for share in others]
+    results: dict[int, T] = {}
+    left = iter(range(len(parts)))
+
+    def work() -> None:
+        for k in left:
+            results[k] = visit(parts[k])
+
+    shares = [pool.submit(work) for _ in range(threads - 1)]
     try:
-        results = [visit(part) for part in mine]
-    finally:
-        wait(shares)  # whatever happens here, nobody goes on with arrays that are no longer looked after
-    return results + [result for share in shares for result in share.result()]
+        work()
+    finally:  # whatever happens here, nobody goes on with arrays that are no longer looked after
+        deque(left, maxlen=0)  # nothing is left to take
+        begun = [share for share in shares if not share.cancel()]
+        wait(begun)
+    for share in begun:
+        share.result()
+    return [results[k] for k in range(len(parts))]

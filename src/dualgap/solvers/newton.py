@@ -95,19 +95,25 @@ class Newton:
             smoothing = Smoothing(FALL * smoothing.gamma, beta)
             shift = fitted_bias(problem, smoothing, scores)
             here[-1] += shift
-            scores = scores + shift
-            moved = duals(problem, smoothing, scores)
-            w_move, b_move = problem.model_of(moved - beta, problem.bias.centre)
+            scores = scores + shift if shift != 0.0 else scores
+            change = duals(problem, smoothing, scores)
+            change -= beta
+            w_move, b_move = problem.model_of(change, problem.bias.centre)
             w_beta, b_beta = w_beta + w_move, b_beta + b_move - problem.bias.centre
-            passed += changed_entries(problem, moved - beta)
+            passed += changed_entries(problem, change)
+            del change  # vectors of one number a row weigh where rows are short
+        del beta
         quadratic = Quadratic(problem, smoothing, scores, state.sample)
         gradient = quadratic.ridge * (here - np.append(w_beta, b_beta))  # 0 for a free bias, which is fitted
         v, along = quadratic.minimise(gradient)
         pull = quadratic.ridge * v
         drift = float(pull @ here) - float(pull[-1]) * problem.bias.centre
         step = line_search(problem, smoothing, scores, along, float(gradient @ v), drift, float(pull @ v))
-        scores = scores + step * along
+        along *= step
+        along += scores
+        scores = along
         shift = fitted_bias(problem, smoothing, scores)
+        scores += shift
         here += step * v
         done = Counts(
             counts.visits + quadratic.visits + problem.present,
@@ -115,7 +121,7 @@ class Newton:
             counts.entries + quadratic.entries + passed,
         )
         sample = state.sample * (2 if quadratic.products > PATIENCE else 1)
-        return State(here[:-1], float(here[-1]) + shift, scores + shift, smoothing, sample, done)
+        return State(here[:-1], float(here[-1]) + shift, scores, smoothing, sample, done)
 
     def _is_near(self, problem: Problem, here: Floats, there: Floats, scores: Floats, beta: Floats) -> bool:
         """Whether the smoothed problem is solved well enough: what is left is the smoothing's part of the gap."""
