@@ -25,9 +25,9 @@ from .arrays import Floats
 from .problem import Certificate, Form, Judgement, Point, Problem
 from .stopping import Reason, Rule
 
-SHARE = 0.15  # time for judgements over time for training, where nothing calls for one
-PAUSE = 0.3  # the same at most, where the solver pauses by itself: less than a quarter of the whole
-PROMISE = 2.0  # and where it believes that the gap asked for is reached
+SHARE = 0.3  # time for judgements over time for training: less than a quarter of the whole
+SELDOM = 0.15  # the same where the solver can tell how far it is, and nothing calls for a judgement
+PROMISE = 2.0  # and, at most, where it believes that the gap asked for is reached
 EARLY, LATE = 4, 8  # epochs until the first judgement at most; LATE if the solver can tell how far it is
 CAUTION = 0.25  # by how much smaller a gap it must believe in where a judgement takes an epoch
 AIM = 1.25  # times the work after which the gap asked for is expected: the next judgement may come then
@@ -251,7 +251,7 @@ class Loop:
         sweeps = getattr(solver, "polish", 0)  # each costs about three judgements, and the result another one
         self._judgings = 2.0 + 3.0 * sweeps if sweeps else 1.0  # that one counts as
         self._judgements = 0
-        self._first = LATE if hasattr(solver, "aim") else EARLY
+        self._share, self._first = (SELDOM, LATE) if hasattr(solver, "aim") else (SHARE, EARLY)
         self._gap = OUTSET
         self._epoch = Counts(
             problem.source.n, 0, int(1.5 * problem.source.entries)
@@ -305,7 +305,7 @@ class Loop:
         """Whether another judgement keeps all of them cheap, or is likely the last, or is part of the solver's work."""
         if getattr(self.solver, "judged_steps", False):
             return True
-        most = PROMISE if getattr(self.state, "hopeful", False) else PAUSE
+        most = PROMISE if getattr(self.state, "hopeful", False) else SHARE
         return (self._judgements + 1) * self._cost() <= most * training_cost(self.problem, self.state.counts)
 
     def _cost(self) -> float:
@@ -399,7 +399,7 @@ class Loop:
         On tiny data that is hundreds of epochs, which take no time and look odd, and on very wide data too many: there
         the first judgements come earlier, after 4, 8, 16... epochs.
         """
-        period = math.ceil(self._cost() / SHARE * recent.visits / training_cost(self.problem, recent))
+        period = math.ceil(self._cost() / self._share * recent.visits / training_cost(self.problem, recent))
         return max(1, min(period, max(self._first * self.problem.present, self.visits)))
 
     def _due(self, period: int) -> int:

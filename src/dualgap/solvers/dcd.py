@@ -330,9 +330,10 @@ def _sweep(
                     gap = tally / tallied * (kept + active - position)
                     tally, tallied = 0.0, 0
                     paused = trust * gap <= tol * worth
-                    if known == np.inf:
+                    if known < np.inf:
+                        solved = gap <= _SOLVED * known
+                    else:
                         known = gap
-                    solved = gap <= _SOLVED * known
             left, right = loss.dual_slopes(y[i], score, beta[i])
             if shrinking and foresight == 0.0 and left < 0.0 < right:
                 rest[i] = _GONE
