@@ -304,7 +304,7 @@ def test_foresight_is_for_cold_starts_and_their_first_epoch() -> None:
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_guesses_are_of_the_right_size_and_spare_certificates(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guesses_are_of_the_right_size(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = words()
     ratios: list[float] = []
     corrected = dcd._corrected

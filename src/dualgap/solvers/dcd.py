@@ -90,7 +90,7 @@ class Sweep(NamedTuple):
     usual: float = 0.0  # gain of a visit in the epoch before
     foresight: float = 0.0  # 1/r in a first epoch, 0 otherwise
     asked: bool = False  # the solver has paused since it last looked at rows that had left
-    paused: bool = False  # the active rows are as good as solved: the others are worth a look
+    paused: bool = False  # the gap asked for seems reached, or the active rows are solved and others worth a look
     settled: bool = False  # a judgement found all rows within pg_tol, or none is left to move
     epochs: int = 0
     visits: int = 0
