@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import dualgap
 from dualgap.errors import InputError
 from dualgap.jit import kernel
-from dualgap.rows import CSR, Dense, as_rows, entry_count, row_count, slice_rows
+from dualgap.rows import CSR, Dense, Wide, as_rows, entry_count, row_count, slice_rows, take_rows
 
 
 def sample(dtype: Any = np.float64) -> np.ndarray:
@@ -35,6 +36,7 @@ def dense_again(rows: CSR | Dense, width: int) -> np.ndarray:
 def compiled_methods(rows: Any, i: int, scale: float, w: Any, moved: Any) -> Any:
     rows.announce(i)
     rows.prefetch(i)
+    rows.summon(i, w)
     rows.add(i, scale, moved)
     fault, square = rows.survey(i, w.shape[0], rows.tidy(w.shape[0], i, i + 1))
     return rows.dot(i, w), square, rows.count(i), fault
@@ -62,6 +64,42 @@ def test_row_arithmetic(form: Any, dtype: Any) -> None:
         assert np.array_equal(plain, start + 0.3 * row)
         assert np.array_equal(jitted, start + 0.3 * row)
     assert lengths == pytest.approx((matrix.astype(np.float64) ** 2).sum(axis=1), rel=1e-15)
+
+
+def uneven(dtype: Any = np.float64) -> sp.csr_matrix:
+    """Rows of 0 to 210 entries, some shorter and some longer than what is fetched ahead."""
+    rng = np.random.default_rng(3)
+    matrix = rng.normal(size=(43, 260)).astype(dtype)
+    for i, row in enumerate(matrix):
+        row[rng.permutation(260)[5 * i :]] = 0.0
+    return sp.csr_matrix(matrix)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_wide_rows_add_up_in_the_same_order(dtype: Any) -> None:
+    narrow = as_rows(uneven(dtype)).rows
+    assert type(narrow) is CSR
+    wide, w = Wide(*narrow), np.random.default_rng(4).normal(size=260)
+    for i in range(row_count(narrow)):
+        moves = np.ones((2, 260))
+        found = [compiled_methods(rows, i, 0.3, w, move) for rows, move in zip((narrow, wide), moves, strict=True)]
+        assert found[0] == found[1]
+        assert np.array_equal(moves[0], moves[1])
+
+
+def test_very_many_columns_make_wide_rows_and_the_same_model() -> None:
+    X = uneven()
+    y = np.where(np.arange(43) % 3 == 0, 1.0, -1.0)
+    far = X.copy()
+    far.indices = far.indices * 2000
+    far.resize(43, 2000 * 260)
+    rows = as_rows(far).rows
+    assert type(rows) is type(slice_rows(rows, 1, 9)) is type(take_rows(rows, [3, 4])) is Wide
+    options = {"C": 1.0, "gap": 0, "solver": "dcd", "max_epochs": 20, "record_every": 100}
+    near, spread = (dualgap.fit(matrix, y, **options) for matrix in (X, far))
+    assert spread.certificate.relative_gap < 1e-3
+    assert np.array_equal(near.coef, spread.coef[::2000])
+    assert np.array_equal(near.dual, spread.dual)
 
 
 @pytest.mark.parametrize(

@@ -114,8 +114,8 @@ def kernel_type(cls: C) -> C:
 
     A method has the same parameters in every class that has it, and no field of any class shares its name.
     """
-    for name, method in list(vars(cls).items()):
-        if not inspect.isfunction(method) or name.startswith("_"):
+    for name, method in inspect.getmembers(cls, inspect.isfunction):
+        if name.startswith("_"):
             continue
         parameters = list(inspect.signature(method).parameters)
         if name not in _methods:

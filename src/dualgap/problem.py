@@ -452,7 +452,12 @@ def _judge(
     total = lost = error = 0.0
     dual = dual_lost = dual_error = 0.0
     balance = balance_lost = mass = reach = 0.0
+    last = y.shape[0] - 1
     for i in range(y.shape[0]):
+        if i < last:
+            rows.summon(i + 1, w)
+            if beta[i + 1] != 0.0:
+                rows.summon(i + 1, moment)
         c = weight[i]
         score = rows.dot(i, w) + b
         scores[i] = score

@@ -1,8 +1,9 @@
-"""How a row of data is stored: CSR or Dense. Nothing else in the project asks which.
+"""How a row of data is stored: CSR (or Wide, with very many columns) or Dense. Nothing else in the project asks which.
 
 The methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``entry(i, k)`` (one
-of them, for what the first two do not do), ``square(i)`` (its squared length), ``survey`` (a first look), and
-``announce(i)`` / ``prefetch(i)``: ask for what ``prefetch(i)`` reads, then for the row itself, some visits ahead.
+of them, for what the first two do not do), ``square(i)`` (its squared length), ``survey`` (a first look), and, some
+visits ahead, ``announce(i)`` / ``prefetch(i)`` / ``summon(i, w)``: ask for what ``prefetch(i)`` reads, then for the row
+itself, then for the numbers of w that the row begins with.
 Sums run in float64 whatever the values are stored in. Column numbers are uint32: without the test for negative
 indices that signed ones get, a gather runs 1.3 times as fast.
 """
@@ -21,6 +22,8 @@ from .jit import kernel, kernel_type, prefetch
 from .threads import in_threads
 
 _LINE = 16  # entries of 4 bytes in a cache line
+_MANY = 400_000  # columns: a model of so many numbers does not stay in the caches
+_AHEAD = 64  # entries before they are needed, its numbers are asked for
 _STRETCH = 256  # rows that a first look takes at a time
 UNORDERED, EXTREME, NOT_FINITE, BROKEN = 1, 2, 3, 4  # what may be wrong with a row, from the mildest to the worst
 
@@ -131,6 +134,54 @@ class CSR(NamedTuple):
             prefetch(self.values, p)
             prefetch(self.values, p + _LINE // 2)  # they may take 8 bytes each
 
+    def summon(self, i: int, w: Floats) -> None:
+        """The model is in the caches."""
+
+
+@kernel_type
+class Wide(CSR):
+    """Compressed sparse rows of so many columns that the model is not in the caches: half of the time is spent waiting.
+
+    The same sums as those of CSR, in the same order; what they need next is fetched meanwhile.
+    """
+
+    __slots__ = ()
+
+    def dot(self, i: int, w: Floats) -> float:
+        """``<w, x_i>``."""
+        t0 = t1 = t2 = t3 = 0.0
+        p = self.starts[i]
+        end = self.starts[i + 1]
+        while p + 4 <= end:
+            if p + _AHEAD + 4 <= end:
+                prefetch(w, self.columns[p + _AHEAD])
+                prefetch(w, self.columns[p + _AHEAD + 1])
+                prefetch(w, self.columns[p + _AHEAD + 2])
+                prefetch(w, self.columns[p + _AHEAD + 3])
+            t0 += w[self.columns[p]] * self.values[p]
+            t1 += w[self.columns[p + 1]] * self.values[p + 1]
+            t2 += w[self.columns[p + 2]] * self.values[p + 2]
+            t3 += w[self.columns[p + 3]] * self.values[p + 3]
+            p += 4
+        while p < end:
+            t0 += w[self.columns[p]] * self.values[p]
+            p += 1
+        return (t0 + t1) + (t2 + t3)
+
+    def add(self, i: int, scale: float, w: Floats) -> None:
+        """``w += scale x_i``."""
+        end = self.starts[i + 1]
+        for p in range(self.starts[i], end):
+            if p + _AHEAD < end:
+                prefetch(w, self.columns[p + _AHEAD])
+            w[self.columns[p]] += scale * np.float64(self.values[p])
+
+    def summon(self, i: int, w: Floats) -> None:
+        """Fetch what the row begins with; ``dot`` and ``add`` fetch the rest."""
+        first = self.starts[i]
+        for p in range(first, min(first + _AHEAD, self.starts[i + 1])):
+            prefetch(w, self.columns[p])
+
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def _dense_dot(row: Values, w: Floats) -> float:
@@ -183,6 +234,9 @@ class Dense(NamedTuple):
         """Fetch the head of the row; the processor sees the rest coming."""
         for j in range(0, min(self.matrix.shape[1], 8 * _LINE), _LINE):
             prefetch(self.matrix[i], j)
+
+    def summon(self, i: int, w: Floats) -> None:
+        """A dense row takes the model in its order: the processor sees it coming."""
 
 
 Rows: TypeAlias = CSR | Dense
@@ -250,7 +304,7 @@ def row_count(rows: Rows) -> int:
 def slice_rows(rows: Rows, first: int, last: int) -> Rows:
     """Rows first to last - 1, without a copy."""
     if isinstance(rows, CSR):
-        return CSR(rows.values, rows.columns, rows.starts[first : last + 1])
+        return type(rows)(rows.values, rows.columns, rows.starts[first : last + 1])
     return Dense(rows.matrix[first:last])
 
 
@@ -261,7 +315,7 @@ def take_rows(rows: Rows, which: Any) -> Rows:
     counts = np.diff(rows.starts)[which]
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     entries = np.repeat(rows.starts[:-1][which] - starts[:-1], counts) + np.arange(starts[-1])
-    return CSR(
+    return type(rows)(
         canonical(rows.values[entries], rows.values.dtype),
         canonical(rows.columns[entries], np.uint32),
         canonical(starts, np.int64),
@@ -296,7 +350,7 @@ def _sparse_rows(matrix: Any) -> CSR:
     if indices.dtype.itemsize > 4 and indices.size and (indices.min() < 0 or indices.max() >= width):
         raise InputError(f"X names column {indices.min() if indices.min() < 0 else indices.max()} of {width}")
     columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
-    return CSR(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
+    return (Wide if width > _MANY else CSR)(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
 
 
 def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats, before: int = 0) -> str:

@@ -192,7 +192,7 @@ def judging_cost(problem: Problem, duals: float = 0.0) -> float:
     elsewhere they need only be right in proportion.
     """
     source = problem.source
-    gather = 1.0 + 1.2 * min(1.0, source.d / 60_000) + 5.5 * min(1.0, source.d / 1_200_000)  # wider than the caches
+    gather = 1.0 + 1.2 * min(1.0, source.d / 60_000) + 2.0 * min(1.0, source.d / 1_200_000)  # wider than the caches
     add = (0.6 + min(1.0, source.d / 30_000)) * duals
     return (gather + add) * source.entries + 12.0 * source.n + 4.0 * source.d + 80_000.0
 
@@ -200,7 +200,7 @@ def judging_cost(problem: Problem, duals: float = 0.0) -> float:
 def training_cost(problem: Problem, counts: Counts) -> float:
     """The same for row visits in random order, which cost more where rows and model do not fit into the caches."""
     source = problem.source
-    entry = 1.2 + 1.2 * min(1.0, source.entries / 4_000_000) + 1.8 * min(1.0, source.d / 1_200_000)
+    entry = 1.2 + 1.2 * min(1.0, source.entries / 4_000_000) + 0.9 * min(1.0, source.d / 1_200_000)
     return entry * counts.entries + 30.0 * counts.visits
 
 

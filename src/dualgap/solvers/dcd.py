@@ -20,13 +20,16 @@ more than that.
 Shrinking. A row that a visit finds at a bound or kink with its slopes pointing firmly there (left < 0 < right) leaves
 the active rows at once. It comes back when a judgement, which computes the scores of all rows anyway, finds that it is
 no longer optimal. Where the gap of the active rows has fallen tenfold and no judgement comes, the solver looks at the
-others itself, in the order in which they lie in memory. The rule of Hsieh et al. brings all rows back every so often,
+others itself, in the order in which they lie in memory, but for those whose slopes cannot have changed sign: a score
+moves by at most |x| |w - anchor|, the anchor being the w of the last look at all rows. On data of few columns that
+leaves few to read, on text it does not help. The rule of Hsieh et al. brings all rows back every so often,
 and lets them go an epoch later: twice the work on text.
 
 Resting. A visit that gains less than visits did on average in the epoch before makes the row rest for 1 epoch, then 3,
 7... up to 31, until a visit gains as much as others again. (The frequencies of Glasmachers and Dogan, ACML 2013, adapt
 to the gains more smoothly; powers of two need one byte a row.) Where C is large most active rows lie between their
-bounds and hardly move: resting saves half to three quarters of the work to 1e-4 there.
+bounds and hardly move: resting saves half to three quarters of the work to 1e-4 there. An epoch begins by going through
+the active rows for those that are awake, and shuffles only these: often they are one in twenty.
 
 Foresight. In a first epoch w is the sum of the few rows seen so far: scores are much too small, and where C is small
 row after row steps to its upper bound, to come back in later epochs. The t rows seen are as good a sample as any, so w
@@ -53,8 +56,9 @@ from ..solve import Counts
 from ..stopping import Reason
 from .warm import dual_start
 
-_FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
+_FAR, _NEAR, _NEXT = 12, 5, 1  # visits ahead at which a row's numbers, its entries, its part of w are asked for
 _GROUP, _SHORT = 4, 150  # neighbours that are visited together where rows have so many entries or fewer
+_FEW = 8192  # or fewer rows stay in the cache, and go alone
 _WINDOW = 256  # rows that a guess is made of, if there are as many
 _TRUST = 2.0  # gap over guess, until a judgement says more
 _FORESIGHT = 20.0  # 1/r at most
@@ -81,10 +85,12 @@ class Sweep(NamedTuple):
     """Where the solver stands, between rows of an epoch or between epochs."""
 
     b: float
-    active: int  # the first so many rows of the order take part
-    position: int = -1  # the next one to visit; -1 before an epoch is shuffled
-    kept: int = 0  # of those before it, so many stay active, and stand first in the order
+    active: int  # the first so many rows of the order take part, but for those that left in this epoch
+    left: int = 0  # so many did
+    awake: int = 0  # the first so many of the epoch's turns are taken; other active rows rest
+    position: int = -1  # the next turn; -1 before an epoch is shuffled
     scanned: int = -1  # how many rows a look at those that have left has passed; -1 when there is none
+    anchor: float = math.nan  # the bias of the anchor; NaN before there is one
     gained: float = 0.0  # by the visits of this epoch so far
     begun: int = 0  # visits when the epoch began
     usual: float = 0.0  # gain of a visit in the epoch before
@@ -104,8 +110,11 @@ class State(NamedTuple):
 
     w: Any  # float64
     beta: Any  # float64
-    order: Any  # uint32; the active rows come first, and what comes after them is of no use
+    order: Any  # uint32; the active rows come first, mostly as they lie in memory; what comes after them is of no use
+    turns: Any  # uint32; the rows that this epoch visits, shuffled
     rest: Any  # uint8
+    slack: Any  # float32; by how much the score at the anchor of a row that has left may change before it comes back
+    anchor: Any  # float64; w when all rows were last looked at
     rng: Any  # the generator's words
     sweep: Sweep
 
@@ -155,7 +164,8 @@ class DCD:
         rest[here] = 0
         foresight = 0.0 if beta.any() else _foresight(problem)
         sweep = Sweep(b, here.size, foresight=foresight)
-        return State(w, beta, here, rest, generator(self.seed), sweep)
+        slack = np.zeros(problem.source.n, dtype=np.float32)
+        return State(w, beta, here, np.zeros_like(here), rest, slack, np.zeros_like(w), generator(self.seed), sweep)
 
     def aim(self, state: State, tol: float) -> State:
         """Pause where a relative gap of ``tol`` seems to be reached."""
@@ -175,7 +185,7 @@ class DCD:
             problem.scale,
             problem.bias.centre,
             problem.bias_rate,
-            *state[:5],
+            *state[:8],
             state.sweep,
             self.shrinking,
             _group(problem),
@@ -186,10 +196,12 @@ class DCD:
     def notice(self, problem: Problem, state: State, last: Judgement) -> State:
         """Call back the rows that a judgement found wanting, and only those."""
         sweep, source = state.sweep, problem.source
-        found = _recall(source.y, last.scores, problem.loss, state.beta, state.order, state.rest, self.shrinking)
-        active, high, low = found
+        state.anchor[:] = last.w
+        duals = state.beta, state.order, state.rest, state.slack
+        active, high, low = _recall(source.y, last.scores, problem.loss, *duals, self.shrinking)
         settled = bool(high - low <= self.pg_tol)
-        sweep = sweep._replace(active=active, position=-1, kept=0, scanned=-1, asked=False, settled=settled)
+        sweep = sweep._replace(active=active, left=0, position=-1, scanned=-1, asked=False, settled=settled)
+        sweep = sweep._replace(anchor=last.b)
         sweep = sweep._replace(guess=_corrected(sweep.guess, source.total_weight, last))
         return state._replace(sweep=sweep)
 
@@ -265,7 +277,10 @@ def _sweep(
     w: Floats,
     beta: Floats,
     order: Any,
+    turns: Any,
     rest: Any,
+    slack: Any,
+    anchor: Floats,
     rng: Words,
     sweep: Sweep,
     shrinking: bool,
@@ -279,14 +294,19 @@ def _sweep(
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
     In a first epoch w, b - centre and q count as ``longer`` times as long, and no row leaves.
     """
-    b, active, position, kept, scanned, gained, begun, usual, foresight, asked, _, settled = sweep[:12]
-    epochs, visits, updates, entries, guess = sweep[12:]
+    b, active, left, awake, position, scanned, anchor_b, gained, begun, usual, foresight, asked, _, settled = sweep[:14]
+    epochs, visits, updates, entries, guess = sweep[14:]
     tol, worth, tally, tallied, gap, known, trust = guess
     paused = solved = False
     stop = visits + budget
     while visits < stop and not paused:
         if scanned >= 0:
-            scanned, active, seen, read = _scan(rows, y, loss, b, w, beta, order, rest, active, scanned, stop - visits)
+            if math.isnan(anchor_b):
+                anchor_b = b
+                anchor[:] = w
+            scanned, active, seen, read = _scan(
+                rows, y, norms, loss, b, w, beta, order, rest, slack, anchor, anchor_b, active, scanned, stop - visits
+            )
             visits += seen
             begun += seen
             entries += read
@@ -296,26 +316,23 @@ def _sweep(
             if settled:
                 break
         if position < 0:
-            position = kept = 0
-            shuffle_groups(rng, order, active, group)
-        while position < active and visits < stop and not (paused or solved):
-            if position + _FAR < active:
-                ahead = order[position + _FAR]
-                if rest[ahead] & _RESTS == 0:
-                    rows.announce(ahead)
-                    prefetch(beta, ahead)
-                    prefetch(y, ahead)
-                    prefetch(weight, ahead)
-                    prefetch(norms, ahead)
-            if position + _NEAR < active and rest[order[position + _NEAR]] & _RESTS == 0:
-                rows.prefetch(order[position + _NEAR])
-            i = order[position]
+            active, awake = _wake(order, active, rest, turns)
+            position = left = 0
+            shuffle_groups(rng, turns, awake, group if awake > _FEW else 1)
+        while position < awake and visits < stop and not (paused or solved):
+            if position + _FAR < awake:
+                ahead = turns[position + _FAR]
+                rows.announce(ahead)
+                prefetch(beta, ahead)
+                prefetch(y, ahead)
+                prefetch(weight, ahead)
+                prefetch(norms, ahead)
+            if position + _NEAR < awake:
+                rows.prefetch(turns[position + _NEAR])
+            if position + _NEXT < awake:
+                rows.summon(turns[position + _NEXT], w)
+            i = turns[position]
             position += 1
-            if rest[i] & _RESTS > 0:
-                rest[i] -= 1
-                order[kept] = i
-                kept += 1
-                continue
             score = rows.dot(i, w) + b
             visits += 1
             entries += rows.count(i)
@@ -327,20 +344,20 @@ def _sweep(
                 tally += weight[i] * (loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score)
                 tallied += 1
                 if tallied >= max(active >> 6, min(active, _WINDOW)):
-                    gap = tally / tallied * (kept + active - position)
+                    gap = tally / tallied * (active - left)
                     tally, tallied = 0.0, 0
                     paused = trust * gap <= tol * worth
                     if known < np.inf:
                         solved = gap <= _SOLVED * known
                     else:
                         known = gap
-            left, right = loss.dual_slopes(y[i], score, beta[i])
-            if shrinking and foresight == 0.0 and left < 0.0 < right:
+            low, high = loss.dual_slopes(y[i], score, beta[i])
+            if shrinking and foresight == 0.0 and low < 0.0 < high:
                 rest[i] = _GONE
+                slack[i] = 0.0
+                left += 1
                 continue
-            order[kept] = i
-            kept += 1
-            projected = _projected(left, right)
+            projected = _projected(low, high)
             gain = 0.0
             if projected != 0.0:
                 q = longer * weight[i] * (scale * norms[i] + bias_rate)
@@ -356,8 +373,8 @@ def _sweep(
             if shrinking:
                 gained += gain
                 rest[i] = _longer_rest(rest[i]) if gain < usual else 0
-        if position >= active:
-            position, active = -1, kept
+        if position >= awake:
+            position = -1
             foresight = 0.0
             epochs += 1
             if tol > 0.0 and 2 * (visits - begun) > y.shape[0]:
@@ -365,21 +382,50 @@ def _sweep(
             if visits > begun:
                 usual = gained / (visits - begun)
                 gained, begun = 0.0, visits
-        if solved or active == 0:
+        if solved or active == left:
             solved = False
             if asked and shrinking:
                 asked = False
                 scanned = 0
                 known = np.inf
-                if position >= 0:  # in the middle of an epoch: the rest of it stays active
-                    order[kept : kept + active - position] = order[position:active].copy()
-                    position, active = -1, kept + active - position
+                active, position = _stay(order, active, rest), -1
+                left = 0
             else:
                 asked = paused = True
     return Sweep(
-        b, active, position, kept, scanned, gained, begun, usual, foresight, asked, paused, settled, epochs, visits,
-        updates, entries, Guess(tol, worth, tally, tallied, gap, known, trust),
+        b, active, left, awake, position, scanned, anchor_b, gained, begun, usual, foresight, asked, paused, settled,
+        epochs, visits, updates, entries, Guess(tol, worth, tally, tallied, gap, known, trust),
     )  # fmt: skip
+
+
+@kernel
+def _stay(order: Any, active: int, rest: Any) -> int:
+    """Take rows that have left out of the order; how many stay."""
+    kept = 0
+    for k in range(active):
+        i = order[k]
+        if rest[i] != _GONE:
+            order[kept] = i
+            kept += 1
+    return kept
+
+
+@kernel
+def _wake(order: Any, active: int, rest: Any, turns: Any) -> tuple[int, int]:
+    """The same, and fill in the rows whose rest is over; how many stay, and how many of them are awake."""
+    kept = awake = 0
+    for k in range(active):
+        i = order[k]
+        if rest[i] == _GONE:
+            continue
+        order[kept] = i
+        kept += 1
+        if rest[i] & _RESTS > 0:
+            rest[i] -= 1
+        else:
+            turns[awake] = i
+            awake += 1
+    return kept, awake
 
 
 @kernel
@@ -395,30 +441,41 @@ def _worth(loss: Any, scale: float, y: Floats, weight: Floats, beta: Floats, w: 
 def _scan(
     rows: Any,
     y: Floats,
+    norms: Floats,
     loss: Any,
     b: float,
     w: Floats,
     beta: Floats,
     order: Any,
     rest: Any,
+    slack: Any,
+    anchor: Floats,
+    anchor_b: float,
     active: int,
     first: int,
     budget: int,
 ) -> tuple[int, int, int, int]:
-    """Call back the rows that have left and should not have, in the order of the data.
+    """Call back the rows that have left and should not have, in the order of the data; read those it may be true of.
 
     Returns where it stopped (-1: at the end), how many rows are active now, and the rows and entries it read.
     """
+    away = 0.0
+    for j in range(w.shape[0]):
+        away += (w[j] - anchor[j]) ** 2
+    shift = abs(b - anchor_b)
     seen = read = 0
     for i in range(first, y.shape[0]):
-        if rest[i] != _GONE:
+        spare = slack[i] - shift
+        if rest[i] != _GONE or (spare > 0.0 and spare * spare > away * norms[i]):  # by Cauchy and Schwarz
             continue
         if seen == budget:
             return i, active, seen, read
         left, right = loss.dual_slopes(y[i], rows.dot(i, w) + b, beta[i])
         seen += 1
         read += rows.count(i)
-        if not left < 0.0 < right:
+        if left < 0.0 < right:
+            slack[i] = min(-left, right) - shift - np.sqrt(away * norms[i])
+        else:
             rest[i] = 0
             order[active] = i
             active += 1
@@ -427,7 +484,7 @@ def _scan(
 
 @kernel
 def _recall(
-    y: Floats, scores: Floats, loss: Any, beta: Floats, order: Any, rest: Any, shrinking: bool
+    y: Floats, scores: Floats, loss: Any, beta: Floats, order: Any, rest: Any, slack: Any, shrinking: bool
 ) -> tuple[int, float, float]:
     """Activate the rows that are not firmly at a bound or kink, and only those; how many, and the range of all PG."""
     high, low = 0.0, 0.0
@@ -441,6 +498,7 @@ def _recall(
         low = min(low, projected)
         if shrinking and left < 0.0 < right:
             rest[i] = _GONE
+            slack[i] = min(-left, right)
             continue
         if rest[i] == _GONE:
             rest[i] = 0
