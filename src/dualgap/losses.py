@@ -90,6 +90,17 @@ def soft(value: float, threshold: float) -> float:
 
 
 @kernel
+def log1p(x: float) -> float:
+    """``ln(1 + x)`` for x from -1 to 1 within a few rounding errors, in less than the C library's time.
+
+    1 + x is off by a rounding error r, which is x - (u - 1) exactly; ``ln(u + r) = ln(u) + r / u``, and where r is not 0
+    the difference between r / u and r is below a rounding error of x.
+    """
+    u = 1.0 + x
+    return math.log(u) + (x - (u - 1.0))
+
+
+@kernel
 def smoothed_dual(loss: Any, gamma: float, centre: Any, i: int, y: float, score: float) -> float:
     """-phi' of the smoothed loss: the ``b`` that maximises ``-phi*(-b) - score b - gamma/2 (b - centre_i)^2``."""
     if gamma == 0.0:
@@ -300,7 +311,7 @@ class Logistic(NamedTuple):
 
     def value(self, y: float, score: float) -> float:
         m = y * score
-        return math.log1p(math.exp(-m)) if m >= 0.0 else math.log1p(math.exp(m)) - m
+        return math.log1p(math.exp(-abs(m))) + max(-m, 0.0)
 
     def slope(self, y: float, score: float) -> float:
         return -y * sigmoid(-y * score)
@@ -315,7 +326,7 @@ class Logistic(NamedTuple):
             return _INF
         if a == 0.0 or a == 1.0:
             return 0.0
-        return a * math.log(a) + (1.0 - a) * math.log1p(-a)
+        return a * math.log(a) + (1.0 - a) * log1p(-a)
 
     def box(self, y: float) -> tuple[float, float]:
         return min(0.0, y), max(0.0, y)
@@ -327,16 +338,14 @@ class Logistic(NamedTuple):
         # beyond these bounds a is 0 or 1 in float64 and cannot move
         a = y * beta
         inside = clip(a, _TINY, 1.0 - 2.0**-53)
-        return boxed(y * score + math.log(inside) - math.log1p(-inside), a, _TINY, 1.0 - 2.0**-53)
+        return boxed(y * score + math.log(inside / (1.0 - inside)), a, _TINY, 1.0 - 2.0**-53)
 
 
 @kernel
 def sigmoid(z: float) -> float:
-    """``1 / (1 + exp(-z))`` without overflow."""
-    if z >= 0.0:
-        return 1.0 / (1.0 + math.exp(-z))
-    e = math.exp(z)
-    return e / (1.0 + e)
+    """``1 / (1 + exp(-z))`` without overflow, and without a branch: signs of scores cannot be foreseen."""
+    e = math.exp(-abs(z))
+    return (1.0 if z >= 0.0 else e) / (1.0 + e)
 
 
 @kernel
@@ -365,6 +374,8 @@ def logistic_dual(margin: float, a: float, curvature: float) -> float:
             low = z
         step = -h / (1.0 + curvature * inside * (1.0 - inside))
         if abs(step) <= 1e-13 * (1.0 + abs(z)) or curvature * step * step <= 1e-13 * (1.0 + abs(z)):
+            if abs(step) <= 1e-8:  # sigmoid(-z - step) to first order: what is left out is below rounding errors
+                return inside - inside * (1.0 - inside) * step
             z += step
             break
         if not low < z + step < high or abs(step) > 0.5 * moved:

@@ -48,6 +48,7 @@ class State(NamedTuple):
     smoothing: Smoothing
     sample: int  # rows of the next sample for each column
     counts: Counts
+    tol: float = 0.0  # the relative gap asked for; 0: none
 
     @property
     def paused(self) -> bool:
@@ -80,15 +81,19 @@ class Newton:
         shift = fitted_bias(problem, smoothing, scores)
         return State(w, b + shift, scores + shift, smoothing, SAMPLE, Counts())
 
+    def aim(self, state: State, tol: float) -> State:
+        """Take no more products than a relative gap of ``tol`` needs, where that is known beforehand."""
+        return state._replace(tol=tol)
+
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """One step of Newton's method."""
         counts, smoothing = state.counts, state.smoothing
         beta = duals(problem, smoothing, state.scores) if last is None or smoothing.gamma > 0.0 else np.zeros(0)
         if last is None:
-            scores, passed = state.scores, problem.source.entries
+            scores, passed, value = state.scores, problem.source.entries, problem.value_at_zero
             w_beta, b_beta = problem.model_of(beta, state.b)
         else:
-            scores, passed = last.scores, 0
+            scores, passed, value = last.scores, 0, last.primal
             w_beta, b_beta = last.w, last.b
         here = np.append(state.w, state.b)
         if smoothing.gamma > 0.0 and self._is_near(problem, here, np.append(w_beta, b_beta), scores, beta):
@@ -105,7 +110,7 @@ class Newton:
         del beta
         quadratic = Quadratic(problem, smoothing, scores, state.sample)
         gradient = quadratic.ridge * (here - np.append(w_beta, b_beta))  # 0 for a free bias, which is fitted
-        v, along = quadratic.minimise(gradient)
+        v, along = quadratic.minimise(gradient, value, state.tol)
         pull = quadratic.ridge * v
         drift = float(pull @ here) - float(pull[-1]) * problem.bias.centre
         step = line_search(problem, smoothing, scores, along, float(gradient @ v), drift, float(pull @ v))
@@ -121,7 +126,7 @@ class Newton:
             counts.entries + quadratic.entries + passed,
         )
         sample = state.sample * (2 if quadratic.products > PATIENCE else 1)
-        return State(here[:-1], float(here[-1]) + shift, scores, smoothing, sample, done)
+        return State(here[:-1], float(here[-1]) + shift, scores, smoothing, sample, done, state.tol)
 
     def _is_near(self, problem: Problem, here: Floats, there: Floats, scores: Floats, beta: Floats) -> bool:
         """Whether the smoothed problem is solved well enough: what is left is the smoothing's part of the gap."""

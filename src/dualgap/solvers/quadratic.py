@@ -49,6 +49,7 @@ class Quadratic:
         strength = problem.bias.strength(problem.lam)
         self.lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
         self.strength = strength if strength < np.inf else 1.0
+        self.exact = bool(getattr(problem.loss, "quadratic", False))
         self.ridge = np.append(np.full(self.source.d, problem.lam), self.strength)
         self.h = np.empty(self.source.n)
         self.reused = np.zeros(self.source.n)
@@ -68,13 +69,18 @@ class Quadratic:
         w = float(gradient[:-1] @ gradient[:-1]) / self.problem.lam
         return w + (float(gradient[-1]) ** 2 / self.strength if self.strength > 0.0 else 0.0)
 
-    def minimise(self, gradient: Floats) -> tuple[Floats, Floats]:
-        """v with H v = -gradient, roughly, and X v."""
+    def minimise(self, gradient: Floats, value: float, tol: float) -> tuple[Floats, Floats]:
+        """v with H v = -gradient, roughly, and X v.
+
+        Where the model is all there is to it, which holds for least squares, conjugate gradients end where half the
+        relative gap asked for is reached, ``value`` being P at the point: one step is then the whole of it.
+        """
         v, along = np.zeros(gradient.size), np.zeros(self.source.n)
         residual = -gradient
         enough = FORCING**2 * self.promised_gap(residual)
         if enough == 0.0:
             return v, along
+        exact = tol > 0.0 and self.exact
         solve = self.preconditioner()
         p = z = solve(residual)
         size = float(residual @ z)
@@ -88,6 +94,8 @@ class Quadratic:
             scores *= length
             along += scores
             residual -= length * product
+            if exact:
+                enough = tol * (value + 0.5 * float(gradient @ v))
             if self.promised_gap(residual) <= enough:
                 break
             z = solve(residual)
@@ -130,7 +138,7 @@ class Quadratic:
         d = self.source.d
         pairs = (self.curved_entries / max(1, self.curved)) ** 2 / 2.0
         rows = int(min(self.curved, self.sample * d, EFFORT * self.source.entries / max(1.0, pairs)))
-        if getattr(self.problem.loss, "quadratic", False) and self.curved * pairs <= WHOLE * self.source.entries:
+        if self.exact and self.curved * pairs <= WHOLE * self.source.entries:
             rows = self.curved
         if d**3 <= CUBES * self.source.entries and (rows == self.curved or rows >= LEAST * d):
             solve = self.sampled(rows)
@@ -155,6 +163,7 @@ class Quadratic:
         matrix = np.zeros((self.source.d + 1, self.source.d + 1))
         (block,) = self.source.blocks()
         self.entries += int(_sample(block.rows, self.h, self.stride(rows), self.lift, matrix))
+        matrix += np.triu(matrix, 1).T  # rows may list their columns in any order; below the diagonal is all there
         matrix[np.diag_indices_from(matrix)] += self.ridge
         matrix[-1, -1] = matrix[-1, -1] or 1.0  # a free bias where no row is curved
         size = 1.0 / np.sqrt(np.diagonal(matrix))
@@ -235,7 +244,7 @@ def _diagonal(rows: Any, h: Floats, lift: float, diagonal: Floats) -> None:
 
 @kernel
 def _sample(rows: Any, h: Floats, stride: float, lift: float, matrix: Floats) -> int:
-    """Add h x x' of a sample to the lower triangle; a row that stands for its neighbours counts as the stride."""
+    """Add h x x' of a sample, each product once; a row that stands for its neighbours counts as the stride."""
     last, entries = matrix.shape[0] - 1, 0
     ahead = 0.5 * stride
     for i in range(h.shape[0]):
@@ -252,9 +261,10 @@ def _sample(rows: Any, h: Floats, stride: float, lift: float, matrix: Floats) ->
         entries += count * (count + 1) // 2
         for k in range(count):
             column, value = rows.entry(i, k)
+            value *= share
             for m in range(k + 1):
                 other, factor = rows.entry(i, m)
-                matrix[max(column, other), min(column, other)] += share * value * factor
-            matrix[last, column] += lift * share * value
+                matrix[column, other] += value * factor
+            matrix[last, column] += lift * value
         matrix[last, last] += lift * share
     return entries
