@@ -93,8 +93,8 @@ def soft(value: float, threshold: float) -> float:
 def log1p(x: float) -> float:
     """``ln(1 + x)`` for x from -1 to 1 within a few rounding errors, in less than the C library's time.
 
-    1 + x is off by a rounding error r, which is x - (u - 1) exactly; ``ln(u + r) = ln(u) + r / u``, and where r is not 0
-    the difference between r / u and r is below a rounding error of x.
+    1 + x is off by a rounding error r, which is x - (u - 1) exactly; ``ln(u + r) = ln(u) + r / u``, and where r is not
+    0 the difference between r / u and r is below a rounding error of x.
     """
     u = 1.0 + x
     return math.log(u) + (x - (u - 1.0))

@@ -161,6 +161,11 @@ class Problem:
         return self.source.weight * (self.scale * self.source.norms + self.bias_rate)
 
     @cached_property
+    def mean_square(self) -> float:
+        """``sum c |x|^2 / N``. Not by BLAS: its threads wake up slowly, and its sums depend on their number."""
+        return float(np.einsum("i,i", self.source.weight, self.source.norms)) / self.total_weight
+
+    @cached_property
     def value_at_zero(self) -> float:
         """The mean loss of the all-zero model, from y and the weights alone."""
         known = self.source.target_weights

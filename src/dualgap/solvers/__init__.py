@@ -12,8 +12,6 @@ from importlib.util import find_spec
 from math import isfinite
 from typing import Any
 
-import numpy as np
-
 from ..errors import InputError, nearest
 from ..losses import LOSSES, Loss
 from ..problem import Problem
@@ -108,7 +106,7 @@ def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
     if problem.lam == 0.0 or not set(options) <= {option.name for option in options_of(Newton)}:
         return "dcd", "it has the options given"
     n, d, smooth = source.n, source.d, isfinite(loss.smoothness)
-    curved = problem.scale * float(np.dot(source.weight, source.norms)) / d * (loss.smoothness if smooth else 1.0)
+    curved = problem.mean_square / problem.lam / d * (loss.smoothness if smooth else 1.0)
     overlap = n >= _VERY_TALL * d or (n >= _TALL * d and source.entries >= _DENSE * n * d)
     small = d <= _NARROW and source.entries <= _SMALL
     shape = f"{n:,} rows of {d:,} columns, {100.0 * source.entries / (n * d):.3g}% stored, C = {problem.C:.3g}"

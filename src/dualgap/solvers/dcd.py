@@ -159,12 +159,15 @@ class DCD:
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at beta = 0, or at the dual point of a warm start."""
         w, b, beta = dual_start(problem, warm)
-        here = np.flatnonzero(problem.source.weight).astype(np.uint32)
-        rest = np.full(problem.source.n, _ABSENT, dtype=np.uint8)
-        rest[here] = 0
+        source = problem.source
+        absent = source.weight == 0.0
+        here = np.arange(source.n, dtype=np.uint32)
+        if source.present < source.n:
+            here = here[~absent]
+        rest = absent * np.uint8(_ABSENT)
         foresight = 0.0 if beta.any() else _foresight(problem)
         sweep = Sweep(b, here.size, foresight=foresight)
-        slack = np.zeros(problem.source.n, dtype=np.float32)
+        slack = np.zeros(source.n, dtype=np.float32)
         return State(w, beta, here, np.zeros_like(here), rest, slack, np.zeros_like(w), generator(self.seed), sweep)
 
     def aim(self, state: State, tol: float) -> State:
@@ -246,7 +249,7 @@ def _group(problem: Problem) -> int:
 def _foresight(problem: Problem) -> float:
     """1/r for the average row, within bounds."""
     source = problem.source
-    curvature = problem.scale * float(source.weight @ source.norms) / source.present + problem.bias_rate
+    curvature = problem.mean_square / (problem.lam * source.present) + problem.bias_rate
     r = min(1.0, problem.loss.smoothness) * curvature
     return min(1.0 / r, _FORESIGHT) if r > 0.0 else _FORESIGHT
 
@@ -434,7 +437,10 @@ def _worth(loss: Any, scale: float, y: Floats, weight: Floats, beta: Floats, w: 
     total = 0.0
     for i in range(y.shape[0]):
         total -= weight[i] * loss.conjugate(y[i], beta[i])
-    return total - 0.5 / scale * np.dot(w, w)  # type: ignore[no-any-return]
+    square = 0.0
+    for j in range(w.shape[0]):
+        square += w[j] * w[j]
+    return total - 0.5 / scale * square
 
 
 @kernel
