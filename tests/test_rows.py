@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
+from dualgap import rows as rows_room
 from dualgap.errors import InputError
 from dualgap.jit import kernel
 from dualgap.rows import CSR, Dense, Wide, as_rows, entry_count, row_count, slice_rows, take_rows
@@ -326,7 +327,8 @@ def test_bad_values_are_located(bad: float, name: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
-def test_threads_see_what_one_sees(form: Any) -> None:
+def test_threads_see_what_one_sees(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_room, "_SHARE", 100)
     rng = np.random.default_rng(2)
     matrix = rng.normal(size=(3000, 5))
     alone, shared = as_rows(form(matrix)), as_rows(form(matrix), 3)

@@ -25,6 +25,7 @@ _LINE = 16  # entries of 4 bytes in a cache line
 _MANY = 400_000  # columns: a model of so many numbers does not stay in the caches
 _AHEAD = 64  # entries before they are needed, its numbers are asked for
 _STRETCH = 256  # rows that a first look takes at a time
+_SHARE = 250_000  # entries that it takes to be worth a thread
 UNORDERED, EXTREME, NOT_FINITE, BROKEN = 1, 2, 3, 4  # what may be wrong with a row, from the mildest to the worst
 
 
@@ -378,9 +379,10 @@ def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats, be
 def _surveyed(rows: Rows, width: int, threads: int) -> tuple[Floats, int, int]:
     """Squared lengths, the worst fault there is, and the first row that has it, or -1."""
     squares = np.empty(row_count(rows))
-    count = max(1, min(4 * threads if threads > 1 else 1, squares.size // _STRETCH))
+    count = max(1, min(4 * threads if threads > 1 else 1, entry_count(rows) // _SHARE, squares.size))
     edges = [squares.size * k // count for k in range(count + 1)]
-    found = in_threads(lambda part: _survey(rows, width, squares, *part), list(pairwise(edges)), threads)
+    parts = list(pairwise(edges))
+    found = in_threads(lambda part: _survey(rows, width, squares, *part), parts, min(threads, count))
     worst = max(fault for fault, _ in found)
     return squares, worst, min((row for fault, row in found if fault == worst), default=-1)
 
