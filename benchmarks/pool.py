@@ -109,10 +109,10 @@ class Pool:
     ) -> tuple[dict[str, Any], Any]:
         """One timed run; its report and its weights."""
         worker = self._worker(contestant)
-        kind = (info.layout, info.dtype, loss, arm)
+        kind = (info.layout, info.dtype, info.d, loss, arm)
         if kind not in worker.warmed:
-            request = {"layout": info.layout, "dtype": info.dtype, "loss": loss, "C": C, "arm": arm, "value": value}
-            worker.ask(PATIENCE, do="warm", **request)
+            like = {"layout": info.layout, "dtype": info.dtype, "width": info.d}
+            worker.ask(PATIENCE, do="warm", loss=loss, C=C, arm=arm, value=value, **like)
             worker.warmed.add(kind)
         if worker.loaded != info.path:
             worker.ask(PATIENCE, do="load", path=info.path)

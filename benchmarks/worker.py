@@ -42,9 +42,9 @@ class Worker:
         self.X, self.y = sets.load(path)
         return {}
 
-    def warm(self, layout: str, dtype: str, loss: str, C: float, arm: str, value: float) -> dict[str, Any]:
-        """Train on a handful of rows of the same types, so that whatever compiles at first use has done so."""
-        X, y = handful(layout, dtype)
+    def warm(self, layout: str, dtype: str, width: int, loss: str, C: float, arm: str, value: float) -> dict[str, Any]:
+        """Train on a handful of rows of the same kind, so that whatever compiles at first use has done so."""
+        X, y = handful(layout, dtype, width)
         began = time.perf_counter()
         stands_for = getattr(self.adapter, "stands_for", lambda arm: [arm])
         for one in stands_for(arm):
@@ -83,12 +83,15 @@ class Worker:
         return data, seconds
 
 
-def handful(layout: str, dtype: str) -> tuple[Any, Any]:
-    """A few rows of the same layout and types as the data set."""
+def handful(layout: str, dtype: str, width: int) -> tuple[Any, Any]:
+    """A few rows of the same layout and types as the data set; sparse ones also of as many columns."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5)).astype(dtype)
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, 1.0, -1.0)
-    return (sp.csr_matrix(X) if layout == "csr" else X), y
+    if layout != "csr":
+        return X, y
+    rows = sp.csr_matrix(X)
+    return sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(60, max(5, width))), y
 
 
 def reset_peak() -> int:

@@ -68,7 +68,7 @@ def test_a_demo_that_fails_says_so(
 def test_warmup_fills_the_cache_and_says_where_it_is() -> None:
     done = run("warmup", "--loss", "hinge", "--json")
     assert done.code == 0
-    assert done.json["cases"] == 4
+    assert done.json["cases"] == 5
     assert done.json["cache"] == os.environ["DUALGAP_CACHE"]
     assert done.json["usable"]
     assert "unknown loss 'hing'" in run("warmup", "--loss", "hing").error

@@ -22,7 +22,7 @@ from .jit import kernel, kernel_type, prefetch
 from .threads import in_threads
 
 _LINE = 16  # entries of 4 bytes in a cache line
-_MANY = 400_000  # columns: a model of so many numbers does not stay in the caches
+MANY = 400_000  # columns: a model of so many numbers does not stay in the caches
 _AHEAD = 64  # entries before they are needed, its numbers are asked for
 _STRETCH = 256  # rows that a first look takes at a time
 _SHARE = 250_000  # entries that it takes to be worth a thread
@@ -351,7 +351,7 @@ def _sparse_rows(matrix: Any) -> CSR:
     if indices.dtype.itemsize > 4 and indices.size and (indices.min() < 0 or indices.max() >= width):
         raise InputError(f"X names column {indices.min() if indices.min() < 0 else indices.max()} of {width}")
     columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
-    return (Wide if width > _MANY else CSR)(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
+    return (Wide if width > MANY else CSR)(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
 
 
 def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats, before: int = 0) -> str:

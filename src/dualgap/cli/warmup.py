@@ -25,7 +25,8 @@ def command(losses: tuple[str, ...], as_json: bool) -> None:
     """Compile the common kernels into the cache, so that the first training does not have to.
 
     Common are sparse float64 rows (what data files become) with every loss, and the hinge, squared hinge, logistic and
-    squared losses with dense and float32 rows. The environment variable DUALGAP_CACHE moves the cache.
+    squared losses with dense and float32 rows, and with rows of very many columns. The environment variable
+    DUALGAP_CACHE moves the cache.
     """
     began = time.perf_counter()
     with Spinner(not as_json) as spinner:
@@ -36,8 +37,9 @@ def command(losses: tuple[str, ...], as_json: bool) -> None:
         wanted = {make_loss(name).name for name in losses}
         cases = [
             (loss, layout, dtype)
-            for loss, layout, dtype in product(LOSSES, ("sparse", "dense"), ("float64", "float32"))
-            if loss in (wanted or COMMON) or (not wanted and (layout, dtype) == ("sparse", "float64"))
+            for loss, layout, dtype in product(LOSSES, ("sparse", "dense", "wide"), ("float64", "float32"))
+            if (layout, dtype) != ("wide", "float32")
+            and (loss in (wanted or COMMON) or (not wanted and (layout, dtype) == ("sparse", "float64")))
         ]
         for number, case in enumerate(cases, start=1):
             spinner.say(f"{number} of {len(cases)}: {' '.join(case)}")
@@ -57,9 +59,14 @@ def _fit_tiny(loss: str, layout: str, dtype: str) -> None:
     import scipy.sparse as sp
 
     from ..api import fit
+    from ..rows import MANY
 
     X: Any = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=dtype)
-    fit(sp.csr_array(X) if layout == "sparse" else X, np.array([1.0, -1.0, 1.0]), loss=loss, max_epochs=3)
+    if layout != "dense":
+        X = sp.csr_array(X)
+    if layout == "wide":
+        X.resize(3, MANY + 1)
+    fit(X, np.array([1.0, -1.0, 1.0]), loss=loss, max_epochs=3)
 
 
 def _holds_files(folder: Path) -> bool:
