@@ -59,6 +59,7 @@ from .warm import dual_start
 _FAR, _NEAR, _NEXT = 12, 5, 1  # visits ahead at which a row's numbers, its entries, its part of w are asked for
 _GROUP, _SHORT = 4, 150  # neighbours that are visited together where rows have so many entries or fewer
 _FEW = 8192  # or fewer rows stay in the cache, and go alone
+_SURE = 1.0 - 1e-6  # slack is kept in float32, and must not be rounded up
 _WINDOW = 256  # rows that a guess is made of, if there are as many
 _TRUST = 2.0  # gap over guess, until a judgement says more
 _FORESIGHT = 20.0  # 1/r at most
@@ -480,7 +481,7 @@ def _scan(
         seen += 1
         read += rows.count(i)
         if left < 0.0 < right:
-            slack[i] = min(-left, right) - shift - np.sqrt(away * norms[i])
+            slack[i] = _SURE * min(-left, right) - shift - np.sqrt(away * norms[i])
         else:
             rest[i] = 0
             order[active] = i
@@ -504,7 +505,7 @@ def _recall(
         low = min(low, projected)
         if shrinking and left < 0.0 < right:
             rest[i] = _GONE
-            slack[i] = min(-left, right)
+            slack[i] = _SURE * min(-left, right)
             continue
         if rest[i] == _GONE:
             rest[i] = 0
