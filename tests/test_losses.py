@@ -26,6 +26,7 @@ from dualgap.losses import (
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
+    log1p,
     make_loss,
     parameters_of,
 )
@@ -467,3 +468,13 @@ def test_box_is_where_the_conjugate_is_finite(loss: Any) -> None:
                 assert loss.conjugate(y, math.nextafter(end, beyond)) == math.inf
             else:
                 assert math.isfinite(loss.conjugate(y, math.copysign(1e12, end)))
+
+
+def test_log1p_is_within_a_few_rounding_errors() -> None:
+    rng = np.random.default_rng(0)
+    small = 10.0 ** rng.uniform(-20, 0, 2000)
+    x = np.concatenate([rng.uniform(-1, 1, 2000), small, -small, small - 1.0])
+    x = x[(x > -1.0) & (x != 0.0)]
+    exact = np.log1p(x.astype(np.longdouble))
+    found = np.array([log1p(float(value)) for value in x])
+    assert np.max(np.abs(found / exact - 1)) < 4 * 2.0**-53

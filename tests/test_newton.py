@@ -369,3 +369,14 @@ def test_small_problems_of_large_C_are_solved_by_default(loss: str, seed: int) -
     """Coordinates alone may take more than the 1000 epochs that are allowed by default."""
     X, y, _ = arrays(loss, n=57, d=5, seed=seed)
     assert dualgap.fit(X, y, loss=loss, C=100.0, gap=1e-6).converged
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-6])
+def test_least_squares_takes_one_step_to_the_gap_asked_for(gap: float) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(3000, 400)) * (rng.random((3000, 400)) < 0.5)
+    y = X @ rng.normal(size=400) + rng.normal(size=3000)
+    outcome = dualgap.fit(X, y, loss="squared", solver="newton", C=10.0, gap=gap)
+    assert outcome.converged
+    assert len(outcome.trace) == 1
+    assert outcome.certificate.relative_gap > 1e-3 * gap  # and no products beyond it

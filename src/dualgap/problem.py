@@ -162,8 +162,12 @@ class Problem:
 
     @cached_property
     def mean_square(self) -> float:
-        """``sum c |x|^2 / N``. Not by BLAS: its threads wake up slowly, and its sums depend on their number."""
-        return float(np.einsum("i,i", self.source.weight, self.source.norms)) / self.total_weight
+        """``sum c |x|^2 / N``."""
+        return self.mean(self.source.norms)
+
+    def mean(self, values: Floats) -> float:
+        """By weight, of one number a row. Not by BLAS: its threads wake up slowly, and sums depend on their number."""
+        return float(np.einsum("i,i", self.source.weight, values)) / self.total_weight
 
     @cached_property
     def value_at_zero(self) -> float:

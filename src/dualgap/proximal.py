@@ -26,8 +26,7 @@ def centred(problem: Problem, centre: float, mu: float) -> Problem:
 
 def spring(problem: Problem) -> float:
     """How firmly: mu."""
-    source = problem.source
     square = problem.mean_square
-    target = float(np.dot(source.weight, np.square(source.y))) / source.total_weight
+    target = problem.mean(np.square(problem.source.y))
     firmest = FIRMEST * problem.value_at_zero / target if target > 0.0 and problem.value_at_zero > 0.0 else np.inf
     return min(problem.lam / (SHARE * square if square > 0.0 else 1.0), firmest)

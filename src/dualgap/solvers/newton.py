@@ -152,8 +152,7 @@ class Newton:
 
 def typical_target(problem: Problem) -> float:
     """The mean |y|, the scale of scores; 1 where all are 0."""
-    source = problem.source
-    return float(np.dot(source.weight, np.abs(source.y))) / source.total_weight or 1.0
+    return problem.mean(np.abs(problem.source.y)) or 1.0
 
 
 def changed_entries(problem: Problem, change: Floats) -> int:
