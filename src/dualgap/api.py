@@ -92,7 +92,7 @@ def fit(
     measures : functions of a Point that return a dict of numbers
         Stored in every certified record (a validation error, say).
     record_every : int
-        Certify after every so many row presentations, instead of on a schedule that keeps certifying cheap.
+        Certify after every so many row presentations, besides the certificates of a schedule that keeps them cheap.
     validation : float or pair (X, y)
         Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for ``patience``
         certificates, one an epoch unless ``record_every`` says otherwise. The best model on them is handed back.
@@ -105,7 +105,8 @@ def fit(
     hash_bits : int
         ``poly2`` and ``kmer`` have ``2**hash_bits`` columns (20 by default).
     warm : Outcome, Run or Point
-        An outcome of the same solver and problem goes on where it ended, bit for bit; a point only starts there.
+        An outcome of the same solver and problem (data, targets, weights, loss, lam or C, bias) goes on where it
+        ended, bit for bit. One of another problem, or a point, is where the run starts.
     **options
         Options of the solver; ``dualgap solvers`` lists them.
 
@@ -140,7 +141,7 @@ def fit(
         task.problem,
         rule | Stalled(max(1000 * task.problem.present, 200_000)),  # on tiny data a thousand epochs are nothing
         tol=gap,
-        warm=_warm(warm, task.problem, task.solver.name),
+        warm=_warm(warm, task.problem),
         watchers=watchers,
         measures=measures,
         record_every=record_every,
@@ -309,13 +310,11 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
     return number
 
 
-def _warm(warm: Outcome | Run | Point | None, problem: Problem, solver: str) -> Run | Point | None:
+def _warm(warm: Outcome | Run | Point | None, problem: Problem) -> Run | Point | None:
     if warm is None:
         return None
     if isinstance(warm, Outcome):
         warm = warm.state
-    if isinstance(warm, Run) and (warm.name, warm.bias) != (solver, problem.bias.kind):
-        warm = Point(warm.w, warm.b, warm.beta)  # begin at the point, but do not go on
     source = problem.source
     d, n = warm.w.shape[0], source.n if warm.beta is None else warm.beta.shape[0]
     if (d, n) != (source.d, source.n):

@@ -18,7 +18,7 @@ import numpy as np
 from .arrays import Floats, canonical
 from .errors import InputError
 from .rows import CSR, Dense, Rows, squared_lengths, squares
-from .sources import Block, InMemory
+from .sources import Block, InMemory, digest_of
 
 T = TypeVar("T")
 
@@ -89,6 +89,11 @@ class OnDisk:
             return None
         y = self.targets(np.array([label for label, _ in self.feed.labels]))
         return [(float(target), weight) for target, (_, weight) in zip(y, self.feed.labels, strict=True)]
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the totals: what the rows are shows when they are read."""
+        return digest_of((self.n, self.d, self.entries, self.total_weight, self.present, *(self.target_weights or ())))
 
     @property
     def weight(self) -> Floats:

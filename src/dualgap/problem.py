@@ -85,6 +85,15 @@ class Judgement(NamedTuple):
     b: float  # the bias that belongs to beta
 
 
+class Identity(NamedTuple):
+    """Which problem it is, in words and a digest of the data: a run goes on only with the problem it was made for."""
+
+    loss: str
+    lam: float
+    bias: str
+    data: str
+
+
 class _Sums(NamedTuple):
     """What one part of the rows adds to a judgement."""
 
@@ -128,6 +137,11 @@ class Problem:
             if wrong.any():
                 bad = int(np.argmax(wrong))
                 raise InputError(f"y[{first + bad}] is {y[bad]:g}; the {self.loss.name} loss needs labels -1 and +1")
+
+    @property
+    def identity(self) -> Identity:
+        """What tells this problem from others."""
+        return Identity(repr(self.loss), self.lam, repr(self.bias), self.source.digest)
 
     @property
     def total_weight(self) -> float:

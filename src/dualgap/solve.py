@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from .arrays import Floats
-from .problem import Certificate, Form, Judgement, Point, Problem
+from .problem import Certificate, Form, Identity, Judgement, Point, Problem
 from .stopping import Reason, Rule
 
 SHARE = 0.3  # time for judgements over time for training: less than a quarter of the whole
@@ -36,6 +36,7 @@ HURRY = 0.6  # time for judgements over time for training, at most, where one co
 OUTSET = 3.0  # the relative gap from which the first judgement's is taken to have fallen
 QUANTUM = 0.2  # seconds that one call of a solver should last
 HASTE = 0.5  # after Ctrl-C, a judgement that takes longer than this is not waited for
+STILL, CRAWL = 3, 10_000  # evaluations in a row without a visit after which a run ends: all alike, or any
 
 Measures: TypeAlias = Callable[[Point], dict[str, float]]
 DualOrigin: TypeAlias = Literal["none", "warm start", "solver", "polish"]
@@ -112,19 +113,36 @@ class Record:
         return values
 
 
+class Value(NamedTuple):
+    """A primal and a dual value in mean form, with bounds on their rounding errors."""
+
+    primal: float
+    primal_error: float
+    dual: float
+    dual_error: float
+
+    def agrees(self, other: Value) -> bool:
+        """Whether both may be the values of one point of one problem."""
+        primal = abs(self.primal - other.primal) <= self.primal_error + other.primal_error
+        dual = abs(self.dual - other.dual) <= self.dual_error + other.dual_error
+        return (primal or self.primal == other.primal) and (dual or self.dual == other.dual)  # they may be infinite
+
+
 class Run(NamedTuple):
     """Everything that a run needs to go on as if it had never stopped: ``np.savez`` of it is a checkpoint."""
 
     name: str  # of the solver
-    bias: str  # the kind of bias
+    problem: Identity
     solver: Any  # the solver's State
     w: Floats  # the best primal point so far
     b: float
     beta: Floats  # the best dual point so far
+    value: Value  # of these two
     judged: Counts  # at the last judgement
     due: int  # row presentations at which the next one is due
     judgements: int  # so far
     gap: float  # relative, at the last one
+    polished: int  # row presentations when the dual point was last improved apart from the solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +269,9 @@ class Loop:
         sweeps = getattr(solver, "polish", 0)  # each costs about three judgements, and the result another one
         self._judgings = 2.0 + 3.0 * sweeps if sweeps else 1.0  # that one counts as
         self._judgements = 0
+        self._polished = -problem.present  # visits at which the dual point was last improved apart from the solver
+        self._idle = self._still = 0
+        self._values = math.nan, math.nan  # primal and dual, of the solver's point when it was last evaluated
         self._share, self._first = (SELDOM, LATE) if hasattr(solver, "aim") else (SHARE, EARLY)
         self._gap = OUTSET
         self._epoch = Counts(
@@ -260,11 +281,11 @@ class Loop:
         self.best.see(nothing, judged, "none", None if validate is None else validate(nothing))
         self.certificate = self.best.certificate(problem)
         began = time.perf_counter()
-        if isinstance(warm, Run) and not _alike(solver.start(problem, None), warm.solver):
-            warm = Point(warm.w, warm.b, warm.beta)  # of other options: begin at the point, but do not go on
+        if isinstance(warm, Run) and not self._continues(warm):
+            warm = Point(warm.w, warm.b, warm.beta)  # a starting point, and not a state to go on from
         if isinstance(warm, Run):
             self.state, self.judged, self.due = _copy(warm.solver), warm.judged, warm.due
-            self._judgements, self._gap = warm.judgements, warm.gap
+            self._judgements, self._gap, self._polished = warm.judgements, warm.gap, warm.polished
         else:
             self.state, self.judged = solver.start(problem, warm), Counts()
             self.due = self._due(self._period(self._epoch))
@@ -273,7 +294,6 @@ class Loop:
             self.state = solver.aim(self.state, tol / (1.0 + CAUTION * dear))
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
-            self._judge(Point(warm.w, warm.b, warm.beta), "warm start")
             self.last = None
             if self.visits == self.judged.visits:  # bring back what the solver was about to be told
                 self._judge(solver.point(problem, self.state), "solver")
@@ -281,6 +301,17 @@ class Loop:
             self._judge(warm, "warm start")
             self._judge(solver.point(problem, self.state), "solver")
         self._fresh = warm is not None
+
+    def _continues(self, run: Run) -> bool:
+        """Whether a run is one of this solver and this problem: its best point must still have the value it had."""
+        if run.name != self.solver.name or run.problem != self.problem.identity:
+            return False
+        if not _alike(self.solver.start(self.problem, None), run.solver):  # of other options
+            return False
+        self._judge(Point(run.w, run.b, run.beta), "warm start")
+        found = self.last
+        assert found is not None
+        return run.value.agrees(Value(found.primal, found.primal_error, found.dual, found.dual_error))
 
     @property
     def visits(self) -> int:
@@ -291,15 +322,51 @@ class Loop:
         if self._fresh:  # a warm start may be good enough as it is
             yield self.record("certified")
         while True:
+            visits = self.visits
             self._work()
             if self._rides():  # the solver's own passes over the data carry the certificates
                 yield self.record("certified" if self._take_judgement() else "estimate")
-                continue
-            if self.record_every:
-                due = self.visits // self.record_every > self.judged.visits // self.record_every
-            else:  # where a solver pauses by itself is a good moment to judge, if judging stays cheap
-                due = self.visits >= self.due or (self.state.paused and self._affordable())
-            yield self.judge() if due else self.record("estimate")
+            elif self.visits > visits:
+                self._idle = self._still = 0
+                yield self.judge() if self._is_due() else self.record("estimate")
+            else:  # whatever the schedule says: no limit that counts visits could ever end this run
+                before = self._values
+                record = self.judge()
+                self._idle += 1
+                self._still = self._still + 1 if self._values == before else 0
+                yield record
+
+    def ended(self, record: Record) -> Reason | None:
+        """Whether the solver is done, or nothing more can come of it. "Optimal" is said by a certificate alone."""
+        found = self.solver.finished(self.state)
+        certificate = record.certificate
+        proven = certificate.relative_gap <= self.tol or certificate.gap <= 2.0 * certificate.rounding
+        if found is not None and (found.name != "optimal" or (record.kind == "certified" and proven)):
+            return found
+        if self._still >= STILL or self._idle >= CRAWL:
+            return Reason(
+                "stalled",
+                f"{self.solver.name} finds nothing to improve at relative gap {certificate.relative_gap:.3g}; "
+                "rescale the columns of X or try another solver",
+            )
+        return None
+
+    def _is_due(self) -> bool:
+        """Whether the solver's point is to be evaluated now.
+
+        Where a solver pauses by itself is a good moment, if evaluating stays cheap.
+        """
+        every = self.record_every
+        if every and self.visits // every > self.judged.visits // every:
+            return True
+        if self._strict:
+            return False
+        return self.visits >= self.due or (self.state.paused and self._affordable())
+
+    @property
+    def _strict(self) -> bool:
+        """Early stopping counts evaluations: it gets those of ``record_every`` and no others."""
+        return self.record_every is not None and self.validate is not None
 
     def _affordable(self) -> bool:
         """Whether another judgement keeps all of them cheap, or is likely the last, or is part of the solver's work."""
@@ -333,18 +400,25 @@ class Loop:
         self.judged = self.state.counts
         return True
 
-    def judge(self) -> Record:
-        """Have the problem judge the solver's present point, and a better dual point if the solver makes one of it."""
+    def judge(self, *, final: bool = False) -> Record:
+        """Have the problem judge the solver's present point, and a better dual point if the solver makes one of it.
+
+        That takes dual sweeps, which are training too: one round of them an epoch at most, however often a run is
+        evaluated, and one in the end.
+        """
         point = self.solver.point(self.problem, self.state)
         self._judge(point, "solver")
         improve = getattr(self.solver, "improve_dual", None)
-        if improve is not None:
+        if improve is not None and (final or self.visits - self._polished >= self.problem.present):
+            self._polished = self.visits
             began, last = time.perf_counter(), self.last
             beta = improve(self.problem, self.best.beta, point.b, self.visits)
             self.certify_seconds += time.perf_counter() - began
             if beta is not None:
                 self._judge(point._replace(beta=beta), "polish")
                 self.last = last
+        assert self.last is not None
+        self._values = self.last.primal, self.last.dual
         self._judgements += 1
         counts = self.state.counts
         since = Counts(*(now - then for now, then in zip(counts, self.judged, strict=True)))
@@ -380,17 +454,20 @@ class Loop:
 
     def run(self) -> Run:
         """All that is needed to go on later."""
+        best = self.best
         return Run(
             self.solver.name,
-            self.problem.bias.kind,
+            self.problem.identity,
             self.state,
-            self.best.w,
-            self.best.b,
-            self.best.beta,
+            best.w,
+            best.b,
+            best.beta,
+            Value(best.primal, best.primal_error, best.dual, best.dual_error),
             self.judged,
             self.due,
             self._judgements,
             self._gap,
+            self._polished,
         )
 
     def _period(self, recent: Counts) -> int:
@@ -431,9 +508,9 @@ class Loop:
     def _work(self) -> None:
         """Let the solver work for one quantum."""
         visits = self.visits
-        left: float = self.record_every - visits % self.record_every if self.record_every else self.due - visits
-        if self._rides():
-            left = math.inf
+        left = math.inf if self._rides() or self._strict else self.due - visits
+        if self.record_every:
+            left = min(left, self.record_every - visits % self.record_every)
         budget = int(max(1, min(left, self._chunk, self.most, self.allowance(visits))))
         last, self.last = self.last, None  # told once: a checkpoint need not hold it
         began = time.perf_counter()
@@ -542,7 +619,7 @@ def running(
         loop.allowance = rule.allowance
         for record in loop:
             show(record)
-            reason = rule(record) or solver.finished(loop.state) or loop.failure()
+            reason = rule(record) or loop.ended(record) or loop.failure()
             if ctrl_c.pressed:
                 reason = reason or Reason("interrupted", "interrupted; this is the best model so far")
             if reason is None:
@@ -552,7 +629,7 @@ def running(
             if loop.visits > loop.judged.visits and not _hasty(reason, loop, trace):
                 if hasattr(solver, "close"):  # who reads the data now must be alone with them
                     solver.close(problem)
-                record = loop.judge()  # what was learned since the last certificate counts too
+                record = loop.judge(final=True)  # what was learned since the last certificate counts too
                 show(record)
                 reason = rule(record) or reason
             break

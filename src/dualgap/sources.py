@@ -6,7 +6,8 @@ depend on the number of threads, so neither does a certificate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +17,7 @@ import numpy as np
 
 from .arrays import Floats, canonical
 from .errors import InputError
-from .rows import Rows, as_rows, entry_count, row_count, slice_rows
+from .rows import Dense, Rows, as_rows, entry_count, row_count, slice_rows
 from .threads import in_threads
 
 T = TypeVar("T")
@@ -55,6 +56,8 @@ class Source(Protocol):
     def total_weight(self) -> float: ...
     @property
     def present(self) -> int: ...
+    @property
+    def digest(self) -> str: ...  # of sizes and samples of the data: another one almost surely means other data
     def blocks(self) -> Iterator[Block]: ...
     def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T: ...
 
@@ -92,6 +95,12 @@ class InMemory:
         """How many rows have a positive weight."""
         return int(np.count_nonzero(self.weight))
 
+    @cached_property
+    def digest(self) -> str:
+        """Of sizes, and of samples of every array."""
+        stored = [self.rows.matrix] if isinstance(self.rows, Dense) else [self.rows.values, self.rows.columns]
+        return digest_of((self.n, self.d, self.entries), [*stored, self.y, self.weight, self.norms])
+
     def blocks(self) -> Iterator[Block]:
         """All rows, as one block."""
         yield Block(self.rows, self.y, self.weight, self.norms, slice(0, self.n))
@@ -115,6 +124,25 @@ class InMemory:
     def _part(self, first: int, last: int) -> Block:
         span = slice(first, last)
         return Block(slice_rows(self.rows, first, last), self.y[span], self.weight[span], self.norms[span], span)
+
+
+_SAMPLES, _SAMPLE = 64, 256  # places at which numbers of a large array are hashed, and how many at each
+
+
+def digest_of(sizes: tuple[Any, ...], arrays: Sequence[Any] = ()) -> str:
+    """A digest of some numbers and of evenly spaced samples of some arrays, small arrays whole.
+
+    It tells other data at no cost worth mentioning. Whoever must be sure compares values that rest on all the data.
+    """
+    digest = hashlib.blake2b(repr(sizes).encode(), digest_size=16)
+    for array in arrays:
+        flat = array.reshape(-1)
+        if flat.size <= _SAMPLES * _SAMPLE:
+            digest.update(np.ascontiguousarray(flat).data)
+            continue
+        for first in np.linspace(0, flat.size - _SAMPLE, _SAMPLES).astype(np.int64):
+            digest.update(np.ascontiguousarray(flat[first : first + _SAMPLE]).data)
+    return digest.hexdigest()
 
 
 def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> InMemory:

@@ -198,14 +198,25 @@ class DCD:
         return state._replace(sweep=Sweep(*sweep))
 
     def notice(self, problem: Problem, state: State, last: Judgement) -> State:
-        """Call back the rows that a judgement found wanting, and only those."""
+        """Call back the rows that a judgement found wanting, and only those.
+
+        An epoch under way goes on with the rows still to come, and no row leaves in a first one: how often a run is
+        evaluated must not decide where it gets to.
+        """
         sweep, source = state.sweep, problem.source
         state.anchor[:] = last.w
         duals = state.beta, state.order, state.rest, state.slack
-        active, high, low = _recall(source.y, last.scores, problem.loss, *duals, self.shrinking)
+        shrinking = self.shrinking and sweep.foresight == 0.0
+        active, high, low = _recall(source.y, last.scores, problem.loss, *duals, shrinking)
         settled = bool(high - low <= self.pg_tol)
-        sweep = sweep._replace(active=active, left=0, position=-1, scanned=-1, asked=False, settled=settled)
-        sweep = sweep._replace(anchor=last.b)
+        position, awake = sweep.position, sweep.awake
+        if position >= 0:
+            coming = state.turns[position:awake]
+            coming = coming[state.rest[coming] != _GONE]
+            position, awake = 0, coming.size
+            state.turns[:awake] = coming
+        sweep = sweep._replace(active=active, left=0, awake=awake, position=position, scanned=-1, asked=False)
+        sweep = sweep._replace(settled=settled, anchor=last.b)
         sweep = sweep._replace(guess=_corrected(sweep.guess, source.total_weight, last))
         return state._replace(sweep=sweep)
 
@@ -215,8 +226,9 @@ class DCD:
 
     def recentre(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
-        b = state.sweep.b
-        return state._replace(sweep=state.sweep._replace(b=2.0 * b - centre)), b
+        sweep = state.sweep  # rows that were all optimal are looked at again at once
+        moved = sweep._replace(b=2.0 * sweep.b - centre, asked=sweep.asked or sweep.settled, settled=False)
+        return state._replace(sweep=moved), sweep.b
 
     def refresh(self, problem: Problem, state: State) -> State:
         """w(beta) computed anew, so that rounding errors do not pile up."""

@@ -75,7 +75,7 @@ class FreeBias:
                 inner = self.inner.notice(held, inner, last)
         inner = self.inner.step(held, inner, budget, None)
         state = state._replace(inner=inner)
-        if state.counts.visits < end:
+        if state.counts.visits < end and self.inner.finished(inner) is None:
             return state
         inner, b = self.inner.recentre(inner, state.centre)
         return State(inner, b, state.mu, state.counts.visits)
