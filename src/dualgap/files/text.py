@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import lzma
 import mmap
@@ -14,8 +13,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,59 +36,151 @@ class Piece:
     release: Callable[[], None] = lambda: None  # to be called when the text is needed no longer
 
 
+class Decompressor(Protocol):
+    """One stream of compressed data, with the interface of ``bz2.BZ2Decompressor``."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the stream has been reached, its checksum found right."""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether nothing more comes out before something goes in."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """What came after the end of the stream."""
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Some bytes, at most ``max_length`` or a little more."""
+
+
 class _Format(NamedTuple):
+    """A kind of compression. Its data are any number of streams ("members" of gzip, "frames" of zstd)."""
+
     name: str
-    magic: bytes
-    open: Callable[[Any], Any]
+    magic: bytes  # at the beginning of the file
+    starts: tuple[bytes, ...]  # at the beginning of a later stream
+    padding: int  # zero bytes between streams and at the end come in multiples of that; 0: there are none
+    begin: Callable[[], Decompressor]
 
 
-def _zstandard(raw: IO[bytes]) -> Any:
-    try:
+class _Member:
+    """A gzip member: ``zlib`` checks its header, its checksum and its length."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._member.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._member.decompress(self._member.unconsumed_tail + data, max_length)
+
+
+class _Frame:
+    """A zstd frame. Its decompressor knows no limit: little goes in at a time where much comes out."""
+
+    def __init__(self) -> None:
         import zstandard
-    except ImportError:
-        name = getattr(raw, "name", "this file")
-        raise InputError(f"{name}: zstd data need the package zstandard: pip install 'dualgap[zstd]'") from None
-    return _Zstandard(raw, zstandard)
 
-
-class _Zstandard:
-    """Frame after frame; a frame that ends too early is an error here, where zstandard's own stream says nothing."""
-
-    def __init__(self, raw: IO[bytes], library: Any) -> None:
-        self._raw, self._library = raw, library
-        self._frame: Any = None
+        self._frame, self._error = zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
         self._input = b""
         self._step = 1 << 10  # bytes to unpack at a time: 4 of them can hold 128 kB
+
+    @property
+    def eof(self) -> bool:
+        return self._frame.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._input
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._frame.unused_data + self._input
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        self._input += data
+        some, self._input = self._input[: self._step], self._input[self._step :]
+        try:
+            part = self._frame.decompress(some)
+        except self._error as error:
+            raise OSError(str(error)) from None
+        self._step = max(64, self._step // 8) if len(part) > 1 << 20 else min(2 * self._step, 1 << 17)
+        return part
+
+
+class _DamageError(Exception):
+    """What is wrong with compressed data."""
+
+
+class _Unpacked:
+    """What compressed data hold: stream after stream, up to the last byte of the file.
+
+    ``bz2.BZ2File`` and ``lzma.LZMAFile`` take whatever follows the first stream and is no stream for the end of the
+    data. The rows of a damaged later stream would be missing, and nobody would know.
+    """
+
+    def __init__(self, raw: IO[bytes], form: _Format) -> None:
+        self._raw, self._form = raw, form
+        self._stream: Decompressor | None = form.begin()
+        self._input = b""
 
     def read(self, size: int) -> bytes:
         """Some bytes, at most ``size`` or a little more; none at the end."""
         parts, length = [], 0
-        while length < size:
-            self._input = self._input or self._raw.read(1 << 17)
-            if not self._input:
-                if self._frame is not None:
-                    raise EOFError("the last frame is cut short")
-                break
-            if self._frame is None:
-                self._frame = self._library.ZstdDecompressor().decompressobj()
-            some, self._input = self._input[: self._step], self._input[self._step :]
+        while length < size and self._stream is not None:
+            if self._stream.needs_input and not self._input:
+                self._input = self._raw.read(_INPUT)
+                if not self._input:
+                    raise _DamageError("cut short")
+            some, self._input = self._input, b""
             try:
-                part = self._frame.decompress(some)
-            except self._library.ZstdError as error:
-                raise OSError(str(error)) from None
+                part = self._stream.decompress(some, size - length)
+            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError):
+                raise _DamageError("damaged") from None
             parts.append(part)
             length += len(part)
-            self._step = max(64, self._step // 8) if len(part) > 1 << 20 else min(2 * self._step, 1 << 17)
-            if self._frame.eof:
-                self._input, self._frame = self._frame.unused_data + self._input, None
+            if self._stream.eof:
+                self._input = self._beyond(self._stream.unused_data)
+                self._stream = self._form.begin() if self._input else None
         return b"".join(parts)
 
+    def _beyond(self, rest: bytes) -> bytes:
+        """The beginning of the next stream, nothing at the end of the file."""
+        form, found, zeros = self._form, b"", 0
+        for more in chain([rest], iter(lambda: self._raw.read(_INPUT), b"")):
+            both = found + more
+            found = both.lstrip(b"\0") if form.padding else both
+            zeros += len(both) - len(found)
+            if len(found) >= _MAGIC:
+                break
+        if zeros and zeros % form.padding:
+            raise _DamageError(f"followed by {zeros} zero bytes, which is no multiple of {form.padding}")
+        if found and not any(found.startswith(start[: len(found)]) for start in form.starts):
+            raise _DamageError(f"followed by something that is no {form.name} data")
+        return found
 
+
+_INPUT = 1 << 17  # compressed bytes read at a time
+_MAGIC = 8  # bytes are enough to know a stream by its beginning
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))  # frames of metadata, with no text
 _FORMATS = {
-    ".gz": _Format("gzip", b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw)),
-    ".bz2": _Format("bzip2", b"BZh", bz2.BZ2File),
-    ".xz": _Format("xz", b"\xfd7zXZ\x00", lzma.LZMAFile),
-    ".zst": _Format("zstd", b"\x28\xb5\x2f\xfd", _zstandard),
+    ".gz": _Format("gzip", b"\x1f\x8b", (b"\x1f\x8b",), 1, _Member),
+    ".bz2": _Format("bzip2", b"BZh", (b"BZh",), 0, bz2.BZ2Decompressor),
+    ".xz": _Format("xz", b"\xfd7zXZ\x00", (b"\xfd7zXZ\x00",), 4, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)),
+    ".zst": _Format("zstd", _ZSTD, (_ZSTD, *_SKIPPABLE), 0, _Frame),
 }
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive (a dualgap model?)",
@@ -150,7 +243,11 @@ def _streamed(path: Path, raw: IO[bytes], packed: _Format | None, size: int) -> 
         length = os.fstat(raw.fileno()).st_size
     except OSError:
         length = 0
-    stream: Any = raw if packed is None else packed.open(raw)
+    try:
+        stream: Any = raw if packed is None else _Unpacked(raw, packed)
+    except ImportError:
+        needed = "zstd data need the package zstandard: pip install 'dualgap[zstd]'"
+        raise InputError(f"{shown(path)}: {needed}") from None
     rest: list[bytes] = []  # of a line that is longer than a piece, perhaps
     lines = 0
     block = b""
@@ -247,10 +344,10 @@ def _read(path: Path, stream: Any, packed: _Format | None, size: int, lines: int
         live = path == STDIN and packed is None  # hand on what has come, as a terminal or a pipe may pause
         block: bytes = stream.read1(size) if live else stream.read(size)
         return block
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        if packed is None:
-            raise InputError(f"{shown(path)}: cannot be read: {error}") from None
+    except OSError as error:
+        raise InputError(f"{shown(path)}: cannot be read: {error.strerror or error}") from None
+    except _DamageError as damage:
+        assert packed is not None
         raise InputError(
-            f"{shown(path)}: the {packed.name} data are damaged or cut short (after some {lines} lines); "
-            "copy or pack the file anew"
+            f"{shown(path)}: the {packed.name} data are {damage} (after some {lines} lines); copy or pack the file anew"
         ) from None
