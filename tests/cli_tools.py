@@ -65,12 +65,14 @@ class Forks:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def __call__(self, *arguments: Any) -> Done:
+    def __call__(self, *arguments: Any, cwd: Path | None = None) -> Done:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._count += 1
         out, err = (self.folder / f"{self._count}.{stream}" for stream in ("out", "err"))
-        self._server.stdin.write(json.dumps([[str(item) for item in arguments], str(out), str(err)]) + "\n")
+        self._server.stdin.write(
+            json.dumps([[str(item) for item in arguments], str(out), str(err), str(cwd or ".")]) + "\n"
+        )
         self._server.stdin.flush()
         code = int(self._server.stdout.readline())
         return Done(code, out.read_text(), err.read_text())
@@ -113,9 +115,10 @@ def _serve() -> None:
 
     dualgap.fit(sp.csr_array(np.eye(2)), [-1, 1])  # loads the kernels that nearly every command needs
     for request in sys.stdin:
-        arguments, out, err = json.loads(request)
+        arguments, out, err, folder = json.loads(request)
         child = os.fork()
         if child == 0:
+            os.chdir(folder)
             for file, stream in ((out, 1), (err, 2)):
                 os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
             try:

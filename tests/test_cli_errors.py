@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -95,14 +97,94 @@ def test_a_folder_that_does_not_exist_is_noticed_before_the_data_are_read(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_overwrites_the_data(tmp_path: Path, forks: Forks) -> None:
-    data = write_rows(tmp_path / "rows.svm")
-    before = data.read_text()
-    assert "would overwrite DATA" in forks("train", data, "-o", data).error
-    assert "would overwrite DATA" in forks("train", data, "-o", tmp_path / "m", "--trace", data).error
-    assert "would overwrite MODEL" in forks("train", data, "-o", tmp_path / "m", "--trace", tmp_path / "m").error
-    assert data.read_text() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
+@pytest.fixture
+def place(tmp_path: Path, model: Path) -> Path:
+    """A folder of inputs, one of each kind, with other names for them beside it."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for name in ("rows.svm", "more.svm"):
+        write_rows(folder / name)
+    (folder / "weights").write_text("1\n" * 200)
+    (folder / "names").write_text("".join(f"c{k}\n" for k in range(12)))
+    (folder / "m").write_bytes(model.read_bytes())
+    (tmp_path / "there").symlink_to(folder)
+    return folder
+
+
+TRAIN = "train rows.svm -o new --validation more.svm --quiet"
+CONVERT = "convert rows.svm new.arrow --weights weights --names names"
+CLASHES = [  # a command, one of its outputs, and a file that it reads, or writes already
+    (f"{TRAIN} -o", "rows.svm", "DATA"),
+    (f"{TRAIN} -o", "more.svm", "the file of --validation"),
+    (f"{TRAIN} --trace", "rows.svm", "DATA"),
+    (f"{TRAIN} --trace", "more.svm", "the file of --validation"),
+    (f"{TRAIN} --trace", "new", "MODEL"),
+    ("predict m rows.svm -o", "rows.svm", "DATA"),
+    ("predict m rows.svm -o", "m", "MODEL"),
+    ("convert", "rows.svm", "IN"),
+    (CONVERT, "weights", "WEIGHTS"),
+    (CONVERT, "names", "NAMES"),
+]
+NAMES: dict[str, Any] = {
+    "plain": lambda place, name: name,
+    "relative": lambda place, name: f"../{place.name}/./{name}",
+    "absolute": lambda place, name: place / name,
+    "through a folder": lambda place, name: place.parent / "there" / name,
+    "symbolic link": lambda place, name: _linked(place / name, Path.symlink_to),
+    "hard link": lambda place, name: _linked(place / name, Path.hardlink_to),
+}
+
+
+def _linked(file: Path, link: Any) -> Path:
+    other = file.with_name("link.svm" if file.name != "new" else "new-link")
+    link(other, file)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "clash", "spelling"),
+    [  # what does not exist has no hard links
+        (*case, spelling) for case in CLASHES for spelling in NAMES if (case[1], spelling) != ("new", "hard link")
+    ],
+)
+def test_no_output_overwrites_an_input_or_another_output(
+    place: Path, forks: Forks, command: str, name: str, clash: str, spelling: str
+) -> None:
+    where = Path(NAMES[spelling](place, name))
+    words = command.split()
+    if words[0] == "convert":
+        words[1:3] = ["rows.svm", where]
+    else:
+        words.append(where)
+    before = {file.name: file.read_bytes() for file in place.iterdir() if file.exists()}
+    done = forks(*words, cwd=place)
+    assert f"{where}: writing there would overwrite {clash}; choose another name" in done.error
+    assert {file.name: file.read_bytes() for file in place.iterdir() if file.exists()} == before
+
+
+def test_the_standard_streams_are_files_too(place: Path, forks: Forks) -> None:
+    def shell(line: str) -> str:
+        command = f"exec {sys.executable} -m dualgap.cli {line}"
+        done = subprocess.run(command, shell=True, cwd=place, capture_output=True, text=True)
+        assert done.returncode == 2
+        return done.stderr
+
+    before = (place / "rows.svm").read_text()
+    found = shell("predict m - --zero-based no -o rows.svm < rows.svm")
+    assert found == "dualgap: error: rows.svm: writing there would overwrite DATA; choose another name\n"
+    found = shell("predict m rows.svm >> rows.svm")
+    assert "rows.svm: the standard output goes there and would spoil DATA; redirect it elsewhere\n" in found
+    assert (place / "rows.svm").read_text() == before
+    only = "only `dualgap predict` writes to the standard output; give the name of a file"
+    assert only in forks("train", "rows.svm", "-o", "-", cwd=place).error
+    assert forks("predict", "m", "rows.svm", "-o", "-", cwd=place) == forks("predict", "m", "rows.svm", cwd=place)
+    assert not (place / "-").exists()
+
+
+def test_nothing_is_lost_in_dev_null(place: Path, forks: Forks) -> None:
+    done = forks(*TRAIN.split(), "-o", "/dev/null", "--trace", "/dev/null", cwd=place)
+    assert done == (0, "", "")
+    assert Path("/dev/null").is_char_device()
 
 
 @pytest.fixture(scope="module")

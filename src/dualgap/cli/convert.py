@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .console import Size, Spinner, counted, emit, json_option, note, size_of
+from .data import check_files
 
 
 @click.command(short_help="Convert data: svmlight text to a store, and back.")
@@ -38,6 +39,8 @@ def command(source: Path, destination: Path, as_json: bool, **options: Any) -> N
     """
     from ..files.converting import convert
 
+    inputs = {"IN": source, "WEIGHTS": options["weights"], "NAMES": options["names"]}
+    check_files({"OUT": destination}, inputs, prints=True)
     with Spinner() as spinner:
         header = convert(source, destination, told=spinner.say, warned=note, **options)
     size = destination.stat().st_size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,31 @@ zero_based_option = click.option(
     show_default=True,
     help="Whether indices in DATA count from 0; auto: as in the file that the model was trained on.",
 )
+
+
+def check_files(outputs: dict[str, Path | None], inputs: dict[str, Path | None], *, prints: bool) -> None:
+    """Refuse outputs that would overwrite an input or one another; every command that writes asks before it begins.
+
+    With ``prints``, the file that the standard output goes to is an output, too.
+    """
+    from ..files.writing import check_destinations
+
+    check_destinations(outputs, inputs)
+    if prints:
+        for name, file in {**inputs, **outputs}.items():
+            if file is not None and _is_stdout(file):
+                raise InputError(
+                    f"{file}: the standard output goes there and would spoil {name}; redirect it elsewhere"
+                )
+
+
+def _is_stdout(file: Path) -> bool:
+    """Whether a file, and no device or pipe, is what the standard output goes to."""
+    try:
+        found = os.fstat(1)
+        return stat.S_ISREG(found.st_mode) and os.path.samestat(found, file.stat())
+    except OSError:
+        return False
 
 
 def read_for(model: Model, path: Path, zero_based: str) -> Data:

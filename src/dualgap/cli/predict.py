@@ -13,7 +13,7 @@ import click
 
 from ..errors import InputError
 from .console import emit, finite, json_option
-from .data import data_argument, model_argument, plain, shown, stream_for, zero_based_option
+from .data import check_files, data_argument, model_argument, plain, shown, stream_for, zero_based_option
 
 
 @click.command(short_help="Predict labels or scores, one a line.")
@@ -35,10 +35,9 @@ def command(
     their predictions. Labels in DATA are read but not used.
     """
     from ..files.model import load_model
-    from ..files.writing import check_destination
 
-    if output is not None:
-        check_destination(output, DATA=data_file, MODEL=model_file)
+    output = None if output == Path("-") else output
+    check_files({"FILE": output}, {"DATA": data_file, "MODEL": model_file}, prints=output is None or as_json)
     model = load_model(model_file)
     numeric = scores or model.classes is None
     n = 0

@@ -9,7 +9,7 @@ import click
 
 from ..errors import InputError, nearest
 from .console import Size, Spinner, complain, emit, json_option
-from .data import data_argument
+from .data import check_files, data_argument
 from .training import Settings, forecast, run
 
 NOT_CONVERGED, INTERRUPTED = 3, 130
@@ -107,15 +107,14 @@ def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; the solver's options as a dictionary."""
     from ..api import strength
     from ..bias import make_bias
-    from ..files.writing import check_destination
     from ..losses import make_loss
     from ..solvers import SOLVERS, make_solver, options_of
 
-    if settings.model_file is not None:
-        check_destination(settings.model_file, DATA=settings.data_file)
-    if settings.trace is not None:
-        models = {} if settings.model_file is None else {"MODEL": settings.model_file}
-        check_destination(settings.trace, DATA=settings.data_file, **models)
+    check_files(
+        {"MODEL": settings.model_file, "the file of --trace": settings.trace},
+        {"DATA": settings.data_file, "the file of --validation": settings.validation},
+        prints=settings.as_json or not settings.quiet,
+    )
     loss = make_loss(settings.loss)
     strength(settings.C, settings.lam, 1.0)
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)

@@ -95,8 +95,8 @@ def convert(
     source, destination = Path(source), Path(destination)
     to_store = is_store_name(destination)
     extra = {"WEIGHTS": weights, "NAMES": names}
-    inputs = {"IN": source, **{name: Path(file) for name, file in extra.items() if file is not None}}
-    check_destination(destination, **inputs)
+    inputs = {name: None if file is None else Path(file) for name, file in extra.items()}
+    check_destination(destination, IN=source, **inputs)
     if not to_store:
         if weights or names or compression or dtype != "auto":
             raise InputError("weights, names, dtype and compression are for stores; text has no place for them")

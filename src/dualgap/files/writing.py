@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from ..errors import InputError
 
+_STANDARD = Path("-")
 
-def check_destination(path: str | os.PathLike[str], **inputs: Path) -> Path:
-    """The path, if a file can be written there that is none of the inputs; to be asked before the work begins."""
+
+def check_destination(path: str | os.PathLike[str], **others: Path | None) -> Path:
+    """The path, if a file can be written there that is none of the others; to be asked before the work begins."""
     path = Path(path)
-    for name, file in inputs.items():
-        if path.resolve() == file.resolve() and not _is_device(path):
+    if path == _STANDARD:
+        raise InputError("-: only `dualgap predict` writes to the standard output; give the name of a file")
+    for name, file in others.items():
+        if file is not None and _same(path, file) and not path.is_char_device():  # such as /dev/null
             raise InputError(f"{path}: writing there would overwrite {name}; choose another name")
     folder = path.parent
     if path.is_dir():
@@ -26,6 +30,22 @@ def check_destination(path: str | os.PathLike[str], **inputs: Path) -> Path:
     if not os.access(path if _is_device(path) else folder, os.W_OK):
         raise InputError(f"{path}: no permission to write to {folder}")
     return path
+
+
+def check_destinations(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | None]) -> None:
+    """Refuse outputs that would overwrite an input or one another, each under the name that its user knows it by."""
+    taken = dict(inputs)
+    for name, path in outputs.items():
+        if path is not None:
+            taken[name] = check_destination(path, **taken)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two names mean one file, by whatever links; ``-`` is the file that the standard input comes from."""
+    try:
+        return os.path.samestat(*(os.fstat(0) if path == _STANDARD else path.stat() for path in (one, other)))
+    except OSError:  # one of them does not exist: they may yet be names of one file to be
+        return _STANDARD not in (one, other) and os.path.realpath(one) == os.path.realpath(other)
 
 
 @contextmanager
