@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,26 +14,37 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from cli_tools import Forks, forks_fixture, run, write_rows  # noqa: F401
+from dualgap import cli
 from dualgap.cli.certify import dual_from_slopes
 from dualgap.cli.evaluate import classification, regression
 from dualgap.files import Model, load_model, read_svmlight, save_model
+from dualgap.files.archive import read_archive, write_archive
 from dualgap.losses import LOSSES
 from dualgap.problem import Point, Problem
 from dualgap.sources import in_memory
 
 REGRESSION = ("--loss", "squared", "--bias", "augmented")
+EXPANDED = ("--expand", "poly2", "--hash-bits", "8")
 EXACT = ("--bias", "exact", "--gap", "1e-5", "--option", "shrinking=no")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
-    """Rows, other rows, and models: with duals (m), without (bare), for regression (r), with an exact bias (e)."""
+    """Rows, other rows, and models: with duals (m), without (bare), for regression (r), with an exact bias (e), of
+    products of columns (x)."""
     place = tmp_path_factory.mktemp("models")
     rows = write_rows(place / "rows.svm")
     write_rows(place / "test.svm", seed=1)
-    for name, more in (("m", ()), ("bare", ("--no-duals",)), ("r", REGRESSION), ("e", EXACT)):
+    for name, more in (
+        ("m", ()),
+        ("bare", ("--no-duals",)),
+        ("r", REGRESSION),
+        ("e", EXACT),
+        ("x", EXPANDED),
+    ):
         assert forks("train", rows, "-o", place / name, "--quiet", *more).code == 0
     return place
 
@@ -151,9 +164,14 @@ def test_a_true_certificate(folder: Path, forks: Forks) -> None:
 
 
 def test_other_rows_make_no_true_certificate(folder: Path, forks: Forks, tmp_path: Path) -> None:
-    for change in (reversed, lambda lines: [*lines[:-1], lines[-1] + " 12:0.001"]):
-        lines = (folder / "rows.svm").read_text().splitlines()
-        (tmp_path / "other.svm").write_text("\n".join(change(lines)) + "\n")
+    lines = (folder / "rows.svm").read_text().splitlines()
+    one, other = next(line for line in lines if line[0] == "1"), next(line for line in lines if line[0] == "-")
+    for changed in (
+        [*lines[:-1], lines[-1] + " 12:0.001"],
+        [one, *lines[1:]] if lines[0] == other else [other, *lines[1:]],  # one row twice, another left out
+        [{one: "-" + one, other: other[1:]}.get(line, line) for line in lines],  # labels of two rows turned over
+    ):
+        (tmp_path / "other.svm").write_text("\n".join(changed) + "\n")
         done = forks("certify", folder / "m", tmp_path / "other.svm", "--json")
         assert (done.code, done.json["verdict"], done.json["same_rows"]) == (1, "not true", False)
     (tmp_path / "fewer.svm").write_text("1 1:1\n-1 2:1\n")
@@ -184,6 +202,137 @@ def test_a_lie_is_found_out(folder: Path, forks: Forks, tmp_path: Path, lie: Any
     done = forks("certify", tmp_path / "liar", folder / "rows.svm", "--json")
     assert (done.code, done.json["verdict"]) == (1, "not true")
     assert complaint in done.json["reason"]
+
+
+def test_rows_in_another_order_are_the_same_rows(folder: Path, forks: Forks, tmp_path: Path) -> None:
+    lines = (folder / "rows.svm").read_text().splitlines()
+    (tmp_path / "other.svm").write_text("\n".join(reversed(lines)) + "\n")
+    for name in ("m", "r", "e"):
+        done = forks("certify", folder / name, tmp_path / "other.svm", "--json")
+        found = done.json
+        assert (done.code, found["verdict"], found["same_rows"], found["same_order"]) == (0, "true", True, False)
+        assert found["recomputed"]["dual"] == pytest.approx(found["stored"]["dual"], rel=1e-12)
+    assert "training rows: the same, in another order\n" in forks("certify", folder / "m", tmp_path / "other.svm").out
+    assert forks("certify", folder / "bare", tmp_path / "other.svm", "--json").json["verdict"] == "unproven"
+    model = load_model(folder / "m")
+    lies = {
+        "duals": (replace(model, dual=sp.csr_array(model.dual * 0.99)), "the lower bound is"),
+        "hashes": (replace(model, dual_hashes=model.dual_hashes[::-1]), "the lower bound is"),
+        "strangers": (replace(model, dual_hashes=model.dual_hashes + np.uint64(1)), "the stored hashes of the rows"),
+        "earlier": (replace(model, rows_in_any_order=None), "not the training rows in their order"),
+    }
+    for name, (lie, complaint) in lies.items():
+        save_model(tmp_path / name, lie)
+        done = forks("certify", tmp_path / name, tmp_path / "other.svm", "--json")
+        assert (done.code, done.json["verdict"]) == (1, "not true"), name
+        assert complaint in done.json["reason"]
+    save_model(tmp_path / "liar", replace(model, dual_hashes=model.dual_hashes[::-1]))
+    found = forks("certify", tmp_path / "liar", folder / "rows.svm", "--json").json
+    assert "the stored hashes of the rows that have duals" in found["reason"]
+
+
+def other(loss: str) -> dict[str, Any]:
+    return {"name": loss, "parameters": {}}
+
+
+CERTIFICATE = "proofs.0.certificate"
+FORGERIES: list[tuple[str, str, list[Any], str]] = [  # a model, a field of its header, values, and what certify says
+    ("m", "C", [-1.0, 0.0, 2.0, 1.0 + 1e-12, "nan", "inf"], "the stored C is"),
+    ("m", "proofs.0.lam", [0.0051, 1e-300], "the stored C is"),
+    ("m", "proofs.0.lam", [-0.005, "nan", "inf"], "the stored lam is"),
+    ("m", "proofs.0.lam", [0.0], "the stored C is"),
+    ("m", "proofs.0.total_weight", [-3, 0.0, "nan", "inf"], "the stored total weight is"),
+    ("m", "proofs.0.total_weight", [199, 201.0], "the stored C is"),
+    ("m", "n_samples", [199, 201, 1], "DATA has 200 rows|not a valid dualgap model"),
+    ("m", "n_samples", [-1, 0, 200.5, "200", None], "not a valid dualgap model"),
+    ("m", "n_features", [11, 13], "not a valid dualgap model"),
+    ("m", "task", ["regression", "dancing"], "not a valid dualgap model"),
+    ("r", "task", ["classification"], "not a valid dualgap model"),
+    ("r", "task", ["dancing"], "the stored task is dancing, and the squared loss is for regression"),
+    ("m", "loss.name", ["squared-hinge", "squared", "none", 3], "no parameter|unknown loss|not a valid dualgap model"),
+    ("m", "loss", [other("squared-hinge"), other("logistic"), other("smooth-hinge")], "the objective is"),
+    ("m", "loss", [other("squared")], "the stored task is classification, and the squared loss is for regression"),
+    ("r", "loss", [other("absolute"), other("epsilon-insensitive"), other("huber")], "the objective is"),
+    ("m", "loss.parameters", [{"margin": 2.0}, {"gamma": 1.0}, [], None], ""),
+    ("m", "bias.kind", ["augmented", "exact"], "the lower bound is"),
+    ("r", "bias.kind", ["none", "exact"], "the objective is"),
+    ("e", "bias.kind", ["none", "augmented"], "the objective is"),
+    ("m", "bias.kind", ["free", None, 1], "unknown bias|not a valid dualgap model"),
+    ("m", "bias.rho", [2.0, -1.0, 0.0, "nan"], "the stored rho is"),
+    ("r", "bias.rho", [1.5, -1.5, 0.0, "nan"], "the objective is|rho="),
+    ("m", f"{CERTIFICATE}.form", ["mean", "K", None], "the stored certificate is in form"),
+    ("m", f"{CERTIFICATE}.primal", [-1.0, 0.0, 1e9, "inf", "nan"], "the objective is"),
+    ("m", f"{CERTIFICATE}.dual", [-1.0, 0.0, 1e9, "-inf", "nan"], "the lower bound is"),
+    ("m", f"{CERTIFICATE}.gap", [-1.0, 0.0, 1e9, "inf", "nan"], "the gap is"),
+    ("m", f"{CERTIFICATE}.relative_gap", [-1.0, 0.0, 1e9, "inf", "nan"], "the relative gap is"),
+    ("m", f"{CERTIFICATE}.rounding", [-1e-9, "nan", "inf"], "the stored rounding is"),
+    ("m", f"{CERTIFICATE}.rounding", [0.0, 1e-3, 1e9, 1e300], "the stored gap is"),
+    ("m", "fingerprint", ["ab" * 32, None], "the stored fingerprints of the rows contradict each other"),
+    ("m", "rows.in_order", ["ab" * 32], "the stored fingerprints of the rows contradict each other"),
+    ("m", "rows.in_any_order", ["ab" * 32], "the stored fingerprints of the rows contradict each other"),
+    ("m", "classes", [[1, -1]], "the rows of DATA are not the training rows"),
+    ("m", "classes", [[1, 1], [-1, 2], [0, 1]], "label|the rows of DATA are not the training rows"),
+    ("m", "zero_based", [True], "index|the rows of DATA are not the training rows"),
+    ("x", "expansion.name", ["kmer:3"], "the objective is"),
+    ("x", "expansion.name", ["poly3"], "is not known"),
+    ("x", "expansion.hash_bits", [7, 9], "the stored expansion poly2 with"),
+    ("x", "expansion", [None], "the objective is"),
+    ("m", "expansion", [{"name": "poly2", "hash_bits": 8, "n_inputs": 12}], "the stored expansion poly2 with"),
+]
+HISTORY = {  # what tells how a model came about or is called: no certificate rests on it
+    *("format", "version", "dualgap", "feature_names", "expansion.n_inputs", "solver"),
+    *(f"proofs.0.{name}" for name in ("converged", "stop_reason", "message", "epochs", "steps", "seconds")),
+}
+
+
+def forged(model: Path, copy: Path, field: str, value: Any) -> Path:
+    """A copy of the model that has another value in its header, and a valid checksum."""
+    header, arrays = read_archive(model, "dualgap model", 1)
+    *path, last = (int(word) if word.isdigit() else word for word in field.split("."))
+    place: Any = header
+    for step in path:
+        place = place[step]
+    assert place[last] != value
+    place[last] = value
+    write_archive(copy, header, arrays)
+    return copy
+
+
+@pytest.mark.parametrize(("name", "field", "values", "complaint"), FORGERIES)
+def test_every_forged_field_is_found_out(
+    folder: Path, tmp_path: Path, capsys: Any, name: str, field: str, values: list[Any], complaint: str
+) -> None:
+    for value in values:
+        model = forged(folder / name, tmp_path / "forged", field, value)
+        code = cli._run(["certify", str(model), str(folder / "rows.svm"), "--json"])
+        said = capsys.readouterr()
+        assert code in (1, 2), (value, said)
+        if code == 1:
+            found = json.loads(said.out)
+            assert (found["verdict"], said.err) == ("not true", ""), value
+            assert re.search(complaint, found["reason"]), (value, found["reason"])
+            assert "\n" not in found["reason"]
+        else:
+            assert said.out == ""
+            assert said.err.startswith("dualgap: error: ")
+            assert said.err.count("\n") == 1
+            assert re.search(complaint, said.err), (value, said.err)
+
+
+def test_no_field_of_the_header_is_left_out(folder: Path) -> None:
+    known = {field for _, field, _, _ in FORGERIES} | HISTORY
+
+    def leaves(value: Any, field: str) -> Any:
+        if field in known and not (isinstance(value, dict) and field in ("expansion", "loss")):
+            return []
+        if isinstance(value, dict):
+            return [leaf for key, item in value.items() for leaf in leaves(item, f"{field}.{key}".lstrip("."))]
+        if isinstance(value, list):
+            return [leaf for k, item in enumerate(value) for leaf in leaves(item, f"{field}.{k}")]
+        return [field]
+
+    header, _ = read_archive(folder / "x", "dualgap model", 1)
+    assert leaves(header, "") == []
 
 
 def test_a_model_without_duals_has_a_weaker_bound(folder: Path, forks: Forks) -> None:

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dualgap.errors import InputError
 from dualgap.files import Model, Proof, load_model, save_model
-from dualgap.files.fingerprint import fingerprint
+from dualgap.files.fingerprint import fingerprint, hashes_in_any_order, hashes_in_order, row_hashes, values_by_hash
 from dualgap.files.writing import check_destination, replacing
 
 
@@ -55,8 +57,13 @@ def model(k: int = 1, **changes: Any) -> Model:
         "dual": sp.random_array((k, 6), density=0.5, rng=rng, format="csr"),
         "zero_based": False,
         "feature_names": ("a", "b", "ä", "d e"),
+        "rows_in_order": "cd" * 32,
+        "rows_in_any_order": "ef" * 32,
     }
-    return Model(**{**given, **changes})
+    made = {**given, **changes}
+    if made["dual"] is not None:
+        made.setdefault("dual_hashes", rng.integers(0, 2**64, made["dual"].nnz, dtype=np.uint64))
+    return Model(**made)
 
 
 def assert_same(one: Model, other: Model) -> None:
@@ -75,12 +82,22 @@ def assert_same(one: Model, other: Model) -> None:
         model(),
         model(k=3),
         model(dual=None, fingerprint=None, feature_names=None, zero_based=None),
+        model(dual_hashes=None, rows_in_order=None, rows_in_any_order=None),
         model(classes=(None, 3), dual=sp.csr_array((1, 6))),
         model(task="regression", loss="huber", loss_parameters={"threshold": 0.1}, classes=None),
         model(proofs=(proof(np.inf),)),
         model(coef=np.array([[5e-324, -0.0, 1.7e308, 0.1]])),
     ],
-    ids=["binary", "one-vs-rest", "bare", "one against the rest", "regression", "infinite gap", "extreme weights"],
+    ids=[
+        "binary",
+        "one-vs-rest",
+        "bare",
+        "earlier",
+        "one against the rest",
+        "regression",
+        "infinite gap",
+        "extreme weights",
+    ],
 )
 def test_what_goes_in_comes_out(tmp_path: Path, original: Model) -> None:
     save_model(tmp_path / "m", original)
@@ -172,6 +189,10 @@ def test_a_changed_weight_is_noticed(tmp_path: Path) -> None:
         model(intercept=np.zeros(2)),
         model(classes=None),
         model(classes=(1, 2, 3)),
+        model(dual_hashes=np.zeros(2, dtype=np.uint64)),
+        model(n_samples=-6, dual=None),
+        model(loss_parameters={"margin": "wide"}),
+        model(bias=None),
         model(dual=sp.csr_array(np.ones((1, 7)))),
         model(proofs=()),
     ],
@@ -339,3 +360,37 @@ def test_a_model_is_frozen() -> None:
     with pytest.raises(AttributeError):
         model().C = 2.0  # type: ignore[misc]
     assert replace(model(), C=2.0).C == 2.0
+
+
+def test_hashes_know_rows_and_not_their_storage() -> None:
+    expected = row_hashes(X, Y)
+    assert np.unique(expected).size == 3
+    unsorted = sp.csr_array((np.array([2.0, 1.0, 0.0]), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
+    plain = sp.csr_array(np.array([[1.0, 0.0, 2.0]]))
+    assert row_hashes(unsorted, [1]).tolist() == row_hashes(plain, [1.0], [1.0]).tolist()
+    assert row_hashes(sp.csr_array(X).astype(np.float32), Y.astype(int), np.ones(3)).tolist() == expected.tolist()
+    for other in (row_hashes(X + 1e-9, Y), row_hashes(X, -Y), row_hashes(X, Y, 2 * np.ones(3))):
+        assert not np.isin(other, expected).any()
+
+
+def test_hashes_in_any_order() -> None:
+    hashes = np.array([7, 3, 7, 2**63, 3], dtype=np.uint64)
+    turned = hashes[::-1]
+    assert hashes_in_any_order(turned) == hashes_in_any_order(hashes)
+    assert hashes_in_order(turned) != hashes_in_order(hashes)
+    assert hashes_in_any_order(np.array([7, 3, 3, 2**63, 3], dtype=np.uint64)) != hashes_in_any_order(hashes)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.data())
+def test_values_go_where_rows_of_their_hash_are(words: list[int], data: Any) -> None:
+    hashes = np.array(words, dtype=np.uint64)
+    order = np.array(data.draw(st.permutations(range(hashes.size))))
+    chosen = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=hashes.size, max_size=hashes.size)))
+    values = 1.0 + np.arange(chosen.size)
+    found = values_by_hash(hashes[order], hashes[chosen], values)
+    assert found is not None
+    moved = sorted(zip(hashes[order][found != 0].tolist(), found[found != 0].tolist(), strict=True))
+    assert moved == sorted(zip(hashes[chosen].tolist(), values.tolist(), strict=True))
+    too_many = np.repeat(hashes[:1], words.count(words[0]) + 1)
+    assert values_by_hash(hashes[order], too_many, np.ones(too_many.size)) is None
+    assert values_by_hash(hashes[order], np.array([6], dtype=np.uint64), np.ones(1)) is None

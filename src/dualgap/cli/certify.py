@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,12 +15,17 @@ from .data import data_argument, model_argument, model_targets, read_for, stream
 from .modelling import loss_spec
 
 if TYPE_CHECKING:
-    from ..arrays import Floats
+    from ..arrays import Floats, Words
     from ..files.data import Data
     from ..files.model import Model
     from ..problem import Certificate, Problem
 
 TRUE, NOT_TRUE, UNPROVEN = "true", "not true", "unproven"
+SAME, ANOTHER = "same order", "another order"
+_NOISE = (
+    1e-6  # rounding beyond this part of the objective and the lower bound excuses no difference between two of them
+)
+_ULP = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class Verdict:
 
     verdict: str
     reason: str
-    same_rows: bool
+    rows: str | None  # "same order", "another order", or None where DATA holds other rows
     duals: str  # "stored", or "slopes" for the weaker bound
     stored: Certificate
     recomputed: Certificate | None
@@ -42,8 +48,10 @@ class Verdict:
 def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -> int:
     """Recompute the certificate of MODEL from DATA, the rows it was trained on, and compare it with the stored one.
 
-    The stored certificate is true if DATA has the fingerprint of the training rows, the objective of the stored
-    weights is no larger than stated, and the lower bound from the stored duals is no smaller, up to rounding.
+    The stored certificate is true if DATA holds the training rows, the objective of the stored weights and the lower
+    bound from the stored duals are as stated, up to rounding, and nothing else that the model says of them contradicts
+    what is recomputed. The rows may be in another order (a store is shuffled, the text it was made of is not): every
+    dual is then brought to its row, which is known by a hash of its content.
 
     A model saved without duals has only a weaker bound, from the slopes of the losses at its scores; if that does not
     reach the stored bound, the verdict is "unproven".
@@ -53,13 +61,18 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     from ..files.model import load_model
 
     model = load_model(model_file)
-    found = judge(model, _rows(model, data_file, zero_based))
+    fault = contradiction(model)
+    if fault is None:
+        found = judge(model, _rows(model, data_file, zero_based))
+    else:
+        found = Verdict(NOT_TRUE, fault, None, _duals(model), model.certificate, None)
     if as_json:
         emit(
             {
                 "verdict": found.verdict,
                 "reason": found.reason,
-                "same_rows": found.same_rows,
+                "same_rows": found.rows is not None,
+                "same_order": found.rows == SAME,
                 "duals": found.duals,
                 "stored": found.stored._asdict(),
                 "recomputed": None if found.recomputed is None else found.recomputed._asdict(),
@@ -71,10 +84,11 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
 
 
 class Rows(NamedTuple):
-    """The rows to certify with, in memory or on disk, and their fingerprint."""
+    """The rows to certify with, in memory or on disk, their fingerprint, and a hash of each."""
 
     source: Any
     fingerprint: str
+    hashes: Words
 
 
 def _rows(model: Model, data_file: Path, zero_based: str) -> Rows:
@@ -93,12 +107,12 @@ def _rows(model: Model, data_file: Path, zero_based: str) -> Rows:
 
 def rows_in_memory(model: Model, data: Data) -> Rows:
     """All rows of a file."""
-    from ..files.fingerprint import fingerprint
+    from ..files.fingerprint import fingerprint, row_hashes
     from ..sources import in_memory
 
     targets = model_targets(model, data)
     source = in_memory(model.features(data.X), targets, data.weight)
-    return Rows(source, fingerprint(data.X, targets, data.weight))
+    return Rows(source, fingerprint(data.X, targets, data.weight), row_hashes(data.X, targets, data.weight))
 
 
 def rows_on_disk(model: Model, data_file: Path) -> Rows:
@@ -107,16 +121,17 @@ def rows_on_disk(model: Model, data_file: Path) -> Rows:
 
     from ..expanding import Expanded, make_expansion
     from ..feeds import Feed, OnDisk
-    from ..files.fingerprint import RowDigests, combined
+    from ..files.fingerprint import RowDigests, combined, row_hashes
     from ..files.store import Store
     from ..files.streaming import StoreFeed
 
     digests = RowDigests()
-    targets, weights = [], []
+    targets, weights, hashes = [], [], []
     for data in stream_for(model, data_file, "auto"):
         digests.add(data.X)
         targets.append(model_targets(model, data))
         weights.append(np.ones(data.y.size) if data.weight is None else data.weight)
+        hashes.append(row_hashes(data.X, targets[-1], data.weight))
     expansion = make_expansion(model.expand, model.hash_bits)
     feed: Feed = StoreFeed(Store(data_file))
     if expansion is not None:
@@ -128,60 +143,151 @@ def rows_on_disk(model: Model, data_file: Path) -> Rows:
         memory_budget=0,
         d=model.n_features,
     )
-    return Rows(source, combined(digests.digests(), targets, weights))
+    return Rows(source, combined(digests.digests(), targets, weights), np.concatenate(hashes))
+
+
+def contradiction(model: Model) -> str | None:
+    """What the model says of its problem that cannot be, whatever the rows are."""
+    from ..expanding import make_expansion
+
+    proof, stored = model.proofs[0], model.certificate
+    lam, weight = proof.lam, proof.total_weight
+    if not 0.0 <= lam < math.inf:
+        return f"the stored lam is {lam!r}, which must be a number >= 0"
+    if not 0.0 < weight < math.inf:
+        return f"the stored total weight is {weight!r}, which must be positive"
+    if not (math.isclose(model.C * lam * weight, 1.0, rel_tol=16 * _ULP) if lam else math.inf == model.C):
+        expected = 1.0 / (lam * weight) if lam else math.inf
+        return f"the stored C is {model.C!r}, and 1 / (lam * total weight) is {expected!r}"
+    if model.bias != "augmented" and model.rho != 1.0:
+        return f"the stored rho is {model.rho!r}, and a bias of the kind {model.bias!r} has none (which is stored as 1)"
+    form = "J" if lam else "mean"
+    if stored.form != form:
+        return (
+            f"the stored certificate is in form {stored.form!r}, and models of lam = {lam!r} have it in form {form!r}"
+        )
+    if not 0.0 <= stored.rounding < math.inf:
+        return f"the stored rounding is {stored.rounding!r}, which must be a number >= 0"
+    expansion = make_expansion(model.expand, model.hash_bits)
+    if expansion is not None and expansion.width(model.n_columns) != model.n_features:
+        made = f"{model.expand} with {model.hash_bits} bits makes {expansion.width(model.n_columns)} columns"
+        return f"the stored expansion {made}, and the model has {model.n_features}"
+    return None
 
 
 def judge(model: Model, rows: Rows) -> Verdict:
     """Build the problem anew, judge the stored point, and compare."""
     from ..bias import make_bias
+    from ..files.fingerprint import values_by_hash
     from ..losses import make_loss
-    from ..problem import Point, Problem
+    from ..problem import ABSOLUTE_SHARE, Point, Problem
 
-    stored = model.certificate
-    duals = "slopes" if model.dual is None else "stored"
+    stored, duals = model.certificate, _duals(model)
     n = rows.source.n
     if n != model.n_samples:
         reason = f"DATA has {n} rows and the model was trained on {model.n_samples}"
-        return Verdict(NOT_TRUE, reason, False, duals, stored, None)
-    same = rows.fingerprint == model.fingerprint
-    if model.dual is None and not rows.source.resident:
+        return Verdict(NOT_TRUE, reason, None, duals, stored, None)
+    order, fault = _order(model, rows)
+    weight, proof = rows.source.total_weight, model.proofs[0]
+    if fault is None and order and not math.isclose(weight, proof.total_weight, rel_tol=(n + 16) * _ULP):
+        fault = f"the stored total weight is {proof.total_weight!r}, and that of the rows is {weight!r}"
+    loss = make_loss(loss_spec(model.loss, model.loss_parameters))
+    if fault is None and model.task != loss.task:
+        fault = f"the stored task is {model.task}, and the {loss.name} loss is for {loss.task}"
+    beta = None if model.dual is None else model.dual.toarray()[0]
+    if fault is None and order == ANOTHER and model.dual is not None:
+        beta = values_by_hash(rows.hashes, model.dual_hashes, model.dual.data)
+        if beta is None:
+            fault = "the stored hashes of the rows that have duals are not those of the training rows"
+    if fault is not None:
+        return Verdict(NOT_TRUE, fault, order, duals, stored, None)
+    if beta is None and not rows.source.resident:
         raise InputError(
             "the model was saved without duals: its bound can be recomputed only where all rows fit in memory"
         )
-    loss = make_loss(loss_spec(model.loss, model.loss_parameters))
-    problem = Problem(rows.source, loss, model.proofs[0].lam, make_bias(model.bias, model.rho))
+    problem = Problem(rows.source, loss, proof.lam, make_bias(model.bias, model.rho))
     w, b = model.coef[0], float(model.intercept[0])
-    beta = dual_from_slopes(problem, w, b) if model.dual is None else model.dual.toarray()[0]
-    recomputed = problem.in_form(problem.certify(Point(w, b, beta)), "J")
-    if not same:
-        reason = "the rows of DATA are not the training rows (others, in another order, or weighted otherwise)"
-        return Verdict(NOT_TRUE, reason, same, duals, stored, recomputed)
+    point = Point(w, b, dual_from_slopes(problem, w, b) if beta is None else beta)
+    recomputed = problem.in_form(problem.certify(point), "J")
+    if order is None:
+        reason = "the rows of DATA are not the training rows (others, or weighted otherwise)"
+        if model.rows_in_any_order is None:
+            reason = "the rows of DATA are not the training rows in their order (which a model of this age must have)"
+        return Verdict(NOT_TRUE, reason, order, duals, stored, recomputed)
     verdict, reason = compare(stored, recomputed, duals)
-    return Verdict(verdict, reason, same, duals, stored, recomputed)
+    if verdict == TRUE:
+        floor = problem.value_at_zero * ABSOLUTE_SHARE / (proof.lam or 1.0)
+        verdict, reason = (NOT_TRUE, fault) if (fault := _inconsistency(stored, floor)) else (verdict, reason)
+    return Verdict(verdict, reason, order, duals, stored, recomputed)
+
+
+def _duals(model: Model) -> str:
+    return "slopes" if model.dual is None else "stored"
+
+
+def _order(model: Model, rows: Rows) -> tuple[str | None, str | None]:
+    """Whether DATA holds the training rows, and in their order; and what is wrong if the model's marks disagree."""
+    from ..files.fingerprint import hashes_in_any_order, hashes_in_order
+
+    same = rows.fingerprint == model.fingerprint
+    if model.rows_in_order is None or model.rows_in_any_order is None:
+        return SAME if same else None, None
+    same_hashes = hashes_in_order(rows.hashes) == model.rows_in_order
+    found = hashes_in_any_order(rows.hashes) == model.rows_in_any_order
+    if same and same_hashes and found:
+        beside = model.dual is None or model.dual_hashes is None
+        if beside or bool((rows.hashes[model.dual.indices] == model.dual_hashes).all()):
+            return SAME, None
+        return SAME, "the stored hashes of the rows that have duals are not those of the training rows"
+    if same or same_hashes:
+        return SAME, "the stored fingerprints of the rows contradict each other: some are those of DATA, others are not"
+    return (ANOTHER if found and (model.dual is None or model.dual_hashes is not None) else None), None
 
 
 def compare(stored: Certificate, recomputed: Certificate, duals: str) -> tuple[str, str]:
-    """Whether the recomputed numbers bear the stored ones out, each up to the rounding errors of both."""
-    rounding = stored.rounding + recomputed.rounding
-    if not recomputed.primal <= stored.primal + rounding:
-        return NOT_TRUE, f"the objective is {recomputed.primal!r}, larger than the stored {stored.primal!r}"
-    if not recomputed.dual >= stored.dual - rounding:
-        if duals == "slopes":
-            return (
-                UNPROVEN,
-                "the model was saved without duals, and the weaker bound from slopes does not reach its own",
-            )
-        return NOT_TRUE, f"the lower bound is {recomputed.dual!r}, smaller than the stored {stored.dual!r}"
+    """Whether the recomputed numbers are the stored ones, each up to the rounding errors of both.
+
+    A bound from slopes may be better than the stored one, and is not expected to be equal to it.
+    """
+    noise = min(recomputed.rounding, _NOISE * (abs(stored.primal) + abs(stored.dual)))
+    rounding = stored.rounding + noise
+    if not _agree(recomputed.primal, stored.primal, rounding):
+        return NOT_TRUE, f"the objective is {recomputed.primal!r}, and not the stored {stored.primal!r}"
     slack = 3.0 * rounding
-    relative_slack = slack / recomputed.dual if recomputed.dual > slack else 0.0
-    if not recomputed.gap <= stored.gap + slack:
-        return NOT_TRUE, f"the gap is {recomputed.gap!r}, larger than the stored {stored.gap!r}"
-    if not recomputed.relative_gap <= stored.relative_gap * (1.0 + 1e-9) + relative_slack:
-        return (
-            NOT_TRUE,
-            f"the relative gap is {recomputed.relative_gap!r}, larger than the stored {stored.relative_gap!r}",
-        )
-    return TRUE, "recomputed from scratch, objective and lower bound are as good as the stored ones"
+    if duals == "slopes":
+        if recomputed.dual >= stored.dual - rounding and recomputed.gap <= stored.gap + slack:
+            return TRUE, "recomputed from scratch, objective and lower bound are as good as the stored ones"
+        return UNPROVEN, "the model was saved without duals, and the weaker bound from slopes does not reach its own"
+    if not _agree(recomputed.dual, stored.dual, rounding):
+        return NOT_TRUE, f"the lower bound is {recomputed.dual!r}, and not the stored {stored.dual!r}"
+    if not _agree(recomputed.gap, stored.gap, slack):
+        return NOT_TRUE, f"the gap is {recomputed.gap!r}, and not the stored {stored.gap!r}"
+    return TRUE, "recomputed from scratch, objective and lower bound are the stored ones, up to rounding"
+
+
+def _agree(one: float, other: float, error: float) -> bool:
+    return one == other or abs(one - other) <= error
+
+
+def _inconsistency(stored: Certificate, floor: float) -> str | None:
+    """What contradicts itself in a certificate.
+
+    The relative gap is the gap over the dual less its own share of the rounding, which is not stored. Where that is not
+    positive, the gap is measured against ``floor``.
+    """
+    primal, dual, gap, relative, rounding, _ = stored
+    expected = primal - dual + rounding if primal < math.inf and dual > -math.inf else math.inf
+    if not _agree(gap, expected, 2.0 * _ULP * (abs(primal) + abs(dual) + rounding)):
+        return f"the stored gap is {gap!r}, and objective - lower bound + rounding is {expected!r}"
+    by_dual = (gap / dual, gap / (dual - rounding) if dual > rounding else math.inf) if dual > 0.0 else None
+    by_floor = 0.0 if gap == 0.0 else gap / floor if floor > 0.0 else math.inf
+    near = 1.0 + 1e-9
+    if by_dual is not None and by_dual[0] / near <= relative <= by_dual[1] * near:
+        return None
+    if dual <= rounding and _agree(relative, by_floor, 1e-9 * by_floor):
+        return None
+    expected = by_floor if by_dual is None else by_dual[0]
+    return f"the relative gap is {expected!r}, and not the stored {relative!r}"
 
 
 def dual_from_slopes(problem: Problem, w: Floats, b: float) -> Floats:
@@ -221,5 +327,6 @@ def _report(found: Verdict) -> None:
     ):
         right = "-" if again is None else format(getattr(again, field), digits)
         click.echo(f"{name:<22}{format(getattr(stored, field), digits):>18}{right:>18}")
-    click.echo(f"training rows: {'the same, in the same order' if found.same_rows else 'NOT the same'}")
+    words = {SAME: "the same, in the same order", ANOTHER: "the same, in another order", None: "NOT the same"}
+    click.echo(f"training rows: {words[found.rows]}")
     headline(f"{found.verdict}: {found.reason}", found.verdict == TRUE)

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..arrays import Floats, Words
     from ..files.model import Model
     from ..solve import Outcome, Record
 
@@ -31,6 +32,7 @@ def model_of(
     import numpy as np
     import scipy.sparse as sp
 
+    from ..files.fingerprint import hashes_in_any_order, hashes_in_order
     from ..files.model import Model, Proof
     from ..losses import parameters_of
     from ..solvers.free_bias import FreeBias
@@ -40,6 +42,7 @@ def model_of(
     if duals:
         dual = sp.csr_array(np.zeros((1, problem.source.n)) if outcome.dual is None else outcome.dual.reshape(1, -1))
     solver: Any = outcome.solver.inner if isinstance(outcome.solver, FreeBias) else outcome.solver
+    hashes = _row_hashes(problem.source, X)
     options = {item.name: getattr(solver, item.name) for item in fields(solver)}
     seed = options.pop("seed", 0)
     return Model(
@@ -71,6 +74,9 @@ def model_of(
         seed=seed,
         threads=threads,
         fingerprint=_fingerprint(problem.source, X, digests),
+        rows_in_order=hashes_in_order(hashes),
+        rows_in_any_order=hashes_in_any_order(hashes),
+        dual_hashes=None if dual is None else hashes[dual.indices],
         dual=dual,
         zero_based=zero_based,
         feature_names=feature_names,
@@ -81,18 +87,37 @@ def model_of(
 
 
 def _fingerprint(source: Any, X: Any, digests: tuple[str, ...] | None) -> str:
-    import numpy as np
-
     from ..files.fingerprint import combined, fingerprint
 
+    if digests is None or source.resident:
+        return fingerprint(X, *_labelled(source), digests=digests)
+    y, weight = _labelled(source)
+    return combined(digests, [y], [weight])
+
+
+def _row_hashes(source: Any, X: Any) -> Words:
+    """Of the rows before any expansion: those of a store that stayed on disk take one more pass over it."""
+    import numpy as np
+
+    from ..feeds import OnDisk
+    from ..files.fingerprint import row_hashes
+    from ..files.store import Store
+
+    if not isinstance(X, OnDisk):
+        return row_hashes(X, *_labelled(source))
+    blocks = Store(source.feed.name).blocks()
+    return np.concatenate([row_hashes(data.X, source.targets(data.y), data.weight) for data in blocks])
+
+
+def _labelled(source: Any) -> tuple[Floats, Floats]:
+    """The targets and weights of all rows."""
+    import numpy as np
+
     if source.resident:
-        return fingerprint(X, source.y, source.weight, digests=digests)
-    assert digests is not None  # only stores are trained from disk here
-    feed = source.feed
-    targets = (source.targets(feed.labelled(k)[0]) for k in range(feed.chunks))
-    labelled = (feed.labelled(k) for k in range(feed.chunks))
-    weights = (np.ones(y.size) if weight is None else weight for y, weight in labelled)
-    return combined(digests, targets, weights)
+        return source.y, source.weight
+    parts = [source.feed.labelled(k) for k in range(source.feed.chunks)]
+    y = np.concatenate([source.targets(labels) for labels, _ in parts])
+    return y, np.concatenate([np.ones(labels.size) if weight is None else weight for labels, weight in parts])
 
 
 def bias_words(model: Model) -> str:

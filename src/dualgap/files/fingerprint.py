@@ -1,4 +1,7 @@
-"""A fingerprint of training rows: equal for the same rows in the same order, however they are stored."""
+"""A fingerprint of training rows: equal for the same rows in the same order, however they are stored.
+
+Besides, a hash of every row with its target and weight, by which rows are found again in another order.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Floats
+from ..arrays import Floats, Words
 
 _ROWS = 8192  # converted at a time; the fingerprint does not depend on it
+_ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
+_SHIFT = np.uint64(31)
 
 
 class RowDigests:
@@ -63,6 +68,64 @@ def combined(digests: Sequence[str], targets: Iterable[Any], weights: Iterable[A
         total.update(bytes.fromhex(digest))
     total.update(numbers.digest())
     return total.hexdigest()
+
+
+def row_hashes(X: Any, y: Any, weight: Any = None) -> Words:
+    """A hash of 64 bits for every row with its target and its weight (1 by default).
+
+    It is a sum over the entries, so it depends neither on their order nor on those that are 0. As in a fingerprint,
+    values are hashed as float64.
+    """
+    hashes = _mixed(_bits(y)) + _mixed(_bits(np.ones(len(y)) if weight is None else weight) * _ODD[0])
+    for first in range(0, int(X.shape[0]), _ROWS):
+        block: Any = sp.csr_array(X[first : first + _ROWS])
+        if not block.has_canonical_format:
+            block = block.copy()
+            block.sum_duplicates()
+        filled = np.flatnonzero(np.diff(block.indptr))
+        if filled.size:
+            entries = _mixed(block.indices.astype(np.uint64) * _ODD[0] + _bits(block.data) * _ODD[1])
+            entries[block.data == 0] = 0
+            hashes[first + filled] += np.add.reduceat(entries, block.indptr[filled])
+    return hashes
+
+
+def hashes_in_order(hashes: Words) -> str:
+    """One fingerprint of many rows, from their hashes."""
+    return hashlib.blake2b(hashes.astype("<u8").tobytes(), digest_size=32).hexdigest()
+
+
+def hashes_in_any_order(hashes: Words) -> str:
+    """The same, equal for the same rows in whatever order; a row that occurs twice counts twice."""
+    return hashes_in_order(np.sort(hashes))
+
+
+def values_by_hash(hashes: Words, of_values: Words, values: Floats) -> Floats | None:
+    """Values of some rows, brought to where rows of these hashes are; 0 elsewhere, None if a row is missing.
+
+    Among rows of one hash it makes no difference which one gets a value: entries, target and weight are the same.
+    """
+    order, chosen = np.argsort(hashes, kind="stable"), np.argsort(of_values, kind="stable")
+    there, wanted = hashes[order], of_values[chosen]
+    rank = np.arange(wanted.size) - np.searchsorted(wanted, wanted)  # among the values of the same hash
+    place = np.searchsorted(there, wanted) + rank
+    if wanted.size and (place.max() >= there.size or bool((there[place] != wanted).any())):
+        return None
+    found = np.zeros(hashes.size)
+    found[order[place]] = values[chosen]
+    return found
+
+
+def _bits(values: Any) -> Words:
+    words: Words = _floats(values).view(np.uint64)
+    return words
+
+
+def _mixed(words: Words) -> Words:
+    """Every bit of a word depends on every other, more or less (the finish of SplitMix64)."""
+    words = (words ^ (words >> _SHIFT)) * _ODD[2]
+    words = (words ^ (words >> _SHIFT)) * _ODD[3]
+    return words ^ (words >> _SHIFT)
 
 
 def _floats(values: Any) -> Floats:

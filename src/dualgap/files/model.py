@@ -8,6 +8,7 @@ array               content
 ``dual_starts``     the nonzero duals of all k rows, as the three arrays of a CSR matrix of shape (k, n); left out
 ``dual_rows``       where the model was saved without duals
 ``dual_values``
+``dual_hashes``     uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in fingerprint.py)
 ==================  ==========================================================================================
 """
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # Numba comes with it, and loading a model to predict does wi
 
 FORMAT = "dualgap model"
 VERSION = 1
+_CERTIFICATE = {"primal", "dual", "gap", "relative_gap", "rounding", "form"}  # the fields of a Certificate
 
 
 class Proof(NamedTuple):
@@ -76,6 +78,11 @@ class Model:
     expand: str | None = None  # what makes features of rows, as `make_expansion` reads it
     hash_bits: int | None = None
     n_inputs: int | None = None  # columns of the rows before they are expanded
+    rows_in_order: str | None = (
+        None  # a fingerprint made of hashes of single rows (None in models of earlier versions),
+    )
+    rows_in_any_order: str | None = None  # and one for the same rows in whatever order
+    dual_hashes: Any = None  # of the rows that have the nonzero duals: these are found again in another order
     written_by: str = field(default=__version__)
 
     @property
@@ -126,6 +133,8 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         arrays["dual_starts"] = dual.indptr.astype("<i8")
         arrays["dual_rows"] = dual.indices.astype("<i8")
         arrays["dual_values"] = dual.data.astype("<f8")
+        if model.dual_hashes is not None:
+            arrays["dual_hashes"] = np.asarray(model.dual_hashes, "<u8")
     write_archive(path, header_of(model), arrays)
 
 
@@ -154,6 +163,7 @@ def header_of(model: Model) -> dict[str, Any]:
         "proofs": [proof._asdict() for proof in model.proofs],
         "solver": {"name": model.solver, "options": model.options, "seed": model.seed, "threads": model.threads},
         "fingerprint": model.fingerprint,
+        "rows": {"in_order": model.rows_in_order, "in_any_order": model.rows_in_any_order},
         "zero_based": model.zero_based,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "expansion": None
@@ -172,19 +182,27 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
     classes, names = header["classes"], header["feature_names"]
     if (None if classes is None else len(classes)) != (max(k, 2) if header["task"] == "classification" else None):
         raise ValueError(f"classes {classes} do not go with {k} rows of a {header['task']} model")
-    expansion = header.get("expansion") or {}
-    dual = None
+    expansion, rows = header.get("expansion") or {}, header.get("rows") or {}
+    if type(n) is not int or n < 1:
+        raise ValueError(f"n_samples is {n!r}")
+    for kind in (header["loss"]["name"], header["bias"]["kind"]):
+        if not isinstance(kind, str):
+            raise TypeError(f"the name of a loss or bias is {kind!r}")
+    parameters = {str(key): float(value) for key, value in header["loss"]["parameters"].items()}
+    dual, hashes = None, arrays.get("dual_hashes")
     if "dual_values" in arrays:
         dual = sp.csr_array((arrays["dual_values"], arrays["dual_rows"], arrays["dual_starts"]), shape=(k, n))
         dual.check_format(full_check=True)
+    if hashes is not None and (dual is None or hashes.shape != dual.data.shape or hashes.dtype != np.uint64):
+        raise ValueError(f"dual_hashes, of type {hashes.dtype} and shape {hashes.shape}, do not go with the duals")
     return Model(
         coef,
         intercept,
         header["task"],
         header["loss"]["name"],
-        header["loss"]["parameters"],
+        parameters,
         header["bias"]["kind"],
-        header["bias"]["rho"],
+        float(header["bias"]["rho"]),
         None if classes is None else tuple(classes),
         float(header["C"]),  # "inf" of a hard margin or lam = 0
         n,
@@ -200,10 +218,16 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         expansion.get("name"),
         expansion.get("hash_bits"),
         expansion.get("n_inputs"),
+        rows.get("in_order"),
+        rows.get("in_any_order"),
+        hashes,
         header["dualgap"],
     )
 
 
 def _proof(values: dict[str, Any]) -> Proof:
     certificate = {key: value if key == "form" else float(value) for key, value in values["certificate"].items()}
-    return Proof(**{**values, "certificate": certificate})
+    if set(certificate) != _CERTIFICATE:
+        raise ValueError(f"the certificate has the fields {', '.join(certificate)}")
+    numbers = {key: float(values[key]) for key in ("lam", "total_weight")}
+    return Proof(**{**values, **numbers, "certificate": certificate})

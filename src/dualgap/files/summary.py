@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,12 +12,11 @@ from ..arrays import Floats, Words
 from ..errors import InputError
 from ..memory import training_bytes
 from .data import Data
+from .fingerprint import row_hashes
 from .reading import stream_data
 from .svmlight import ZeroBased
 
 _MOST_LABELS = 1000  # beyond, they are no classes
-_ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
-_SHIFT = np.uint64(31)
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class _Seen:
             np.add.at(self.counts, X.indices, 1)
             lengths[filled] = np.sqrt(np.add.reduceat(squares, firsts))
             self.values = (min(self.values[0], float(X.data.min())), max(self.values[1], float(X.data.max())))
-        self.hashes.append(_hashes(X, y, filled, firsts))
+        self.hashes.append(row_hashes(X, y))
         low, total, high = self.norms
         self.norms = (min(low, float(lengths.min())), total + float(lengths.sum()), max(high, float(lengths.max())))
 
@@ -128,24 +126,3 @@ class _Seen:
             norms=(low, total / self.n, high),
             training_bytes=training_bytes(self.n, self.width, self.nnz, self.value_bytes),
         )
-
-
-def _hashes(X: Any, y: Floats, filled: Any, firsts: Any) -> Words:
-    """One a row: sums over its entries, in whatever order these are; entries that are 0 count for nothing."""
-    entries = X.indices.astype(np.uint64) * _ODD[0] + _bits(X.data) * _ODD[1]
-    rows = _mixed(_bits(y))
-    if X.nnz:
-        rows[filled] += np.add.reduceat(np.where(X.data == 0, np.uint64(0), _mixed(entries)), firsts)
-    return rows
-
-
-def _bits(values: Any) -> Words:
-    words: Words = (values.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-    return words
-
-
-def _mixed(words: Words) -> Words:
-    """Every bit of a word depends on every other, more or less (the finish of SplitMix64)."""
-    words = (words ^ (words >> _SHIFT)) * _ODD[2]
-    words = (words ^ (words >> _SHIFT)) * _ODD[3]
-    return words ^ (words >> _SHIFT)
