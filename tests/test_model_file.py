@@ -109,6 +109,13 @@ def test_what_goes_in_comes_out(tmp_path: Path, original: Model) -> None:
     assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
 
 
+@pytest.mark.parametrize("sizes", [(1, 1), (900, 300), (100_000, 100_000)])
+def test_a_model_of_any_size_can_be_thrown_away(sizes: tuple[int, int]) -> None:
+    weights, duals = (np.random.default_rng(0).standard_normal((1, size)) for size in sizes)
+    dual = sp.csr_array(duals)
+    save_model("/dev/null", model(coef=weights, feature_names=None, dual=dual, n_samples=sizes[1]))
+
+
 def test_there_is_no_pickle_in_it(tmp_path: Path) -> None:
     save_model(tmp_path / "m", model())
     with zipfile.ZipFile(tmp_path / "m") as archive:

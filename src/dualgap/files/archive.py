@@ -7,10 +7,13 @@ import io
 import json
 import math
 import os
+import stat
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -26,12 +29,23 @@ def write_archive(path: str | os.PathLike[str], header: dict[str, Any], arrays: 
     """Write header and arrays, whole or not at all. Numbers that JSON has no words for become "inf", "-inf", "nan"."""
     header = worded(header)
     header["checksum"] = _checksum(header, arrays)
-    with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+    with replacing(path) as stream, _seekable(stream) as place, zipfile.ZipFile(place, "w") as archive:
         archive.writestr(_member(HEADER), json.dumps(header, indent=1, allow_nan=False), compresslevel=1)
         for name, array in arrays.items():
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, array, allow_pickle=False)
             archive.writestr(_member(f"{name}.npy"), buffer.getvalue(), compresslevel=1)
+
+
+@contextmanager
+def _seekable(stream: IO[bytes]) -> Iterator[IO[bytes]]:
+    """The stream, or memory that goes to it in the end: /dev/null says it can seek, and is always at 0."""
+    if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        yield stream
+        return
+    buffer = io.BytesIO()
+    yield buffer
+    stream.write(buffer.getbuffer())
 
 
 def read_archive(path: str | os.PathLike[str], format: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
