@@ -265,6 +265,8 @@ FORGERIES: list[tuple[str, str, list[Any], str]] = [  # a model, a field of its 
     ("m", f"{CERTIFICATE}.dual", [-1.0, 0.0, 1e9, "-inf", "nan"], "the lower bound is"),
     ("m", f"{CERTIFICATE}.gap", [-1.0, 0.0, 1e9, "inf", "nan"], "the gap is"),
     ("m", f"{CERTIFICATE}.relative_gap", [-1.0, 0.0, 1e9, "inf", "nan"], "the relative gap is"),
+    ("bare", f"{CERTIFICATE}.gap", [-1.0, 0.0, 1e9, "inf", "nan"], "the stored gap is"),
+    ("bare", f"{CERTIFICATE}.relative_gap", [-1.0, 0.0, 1e9, "inf", "nan"], "the relative gap is"),
     ("m", f"{CERTIFICATE}.rounding", [-1e-9, "nan", "inf"], "the stored rounding is"),
     ("m", f"{CERTIFICATE}.rounding", [0.0, 1e-3, 1e9, 1e300], "the stored gap is"),
     ("m", "fingerprint", ["ab" * 32, None], "the stored fingerprints of the rows contradict each other"),

@@ -212,10 +212,10 @@ def judge(model: Model, rows: Rows) -> Verdict:
     if order is None:
         reason = "the rows of DATA are not the training rows (others, or weighted otherwise)"
         if model.rows_in_any_order is None:
-            reason = "the rows of DATA are not the training rows in their order (which a model of this age must have)"
+            reason = "the rows of DATA are not the training rows in their order; this older model has no hashes of them"
         return Verdict(NOT_TRUE, reason, order, duals, stored, recomputed)
     verdict, reason = compare(stored, recomputed, duals)
-    if verdict == TRUE:
+    if verdict != NOT_TRUE:
         floor = problem.value_at_zero * ABSOLUTE_SHARE / (proof.lam or 1.0)
         verdict, reason = (NOT_TRUE, fault) if (fault := _inconsistency(stored, floor)) else (verdict, reason)
     return Verdict(verdict, reason, order, duals, stored, recomputed)
