@@ -28,6 +28,7 @@ import numpy as np
 
 from .arrays import Floats
 from .errors import InputError
+from .sums import total_of
 
 
 class Bias(Protocol):
@@ -109,7 +110,7 @@ class Free:
     def feasible(self, beta: Floats, weight: Floats) -> Floats:
         """Scale the heavier sign down until the weighted sum vanishes; every loss allows that, its box holds 0."""
         share = weight * beta
-        up, down = share[share > 0].sum(), -share[share < 0].sum()
+        up, down = total_of(share[share > 0]), -total_of(share[share < 0])
         if up == down:
             return beta
         sign, factor = (1.0, down / up) if up > down else (-1.0, up / down)

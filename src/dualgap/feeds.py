@@ -18,7 +18,7 @@ import numpy as np
 from .arrays import Floats, canonical
 from .errors import InputError
 from .rows import CSR, Dense, Rows, squared_lengths, squares
-from .sources import Block, InMemory, digest_of
+from .sources import Block, InMemory, check_weights, digest_of
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class Feed(Protocol):
     @property
     def labels(self) -> list[tuple[float, float]] | None: ...  # with their total weights, if they are few
     @property
-    def total_weight(self) -> float: ...
+    def total_weight(self) -> float: ...  # and those of labels: within two units (see `sums.Total`)
     @property
     def present(self) -> int: ...  # rows of positive weight
     @property
@@ -121,6 +121,8 @@ class OnDisk:
             except InputError as error:
                 raise InputError(f"{self.feed.name}: {error}") from None
             self.check(y, chunk.span.start)
+            if chunk.weight is not None:
+                check_weights(chunk.weight, f"{self.feed.name}: weight", chunk.span.start)
             self._seen[k] = True
         else:
             norms = canonical(squares(chunk.rows, y.size), np.float64)

@@ -8,6 +8,11 @@ lam = 0 leaves the dual problem with the constraint sum c beta x = 0, which no c
 bound is then D(0) = 0. Weak duality: D(beta) <= P(w, b) for every beta and every (w, b). A row of weight 2 is that row
 twice, a row of weight 0 is absent. In C-form J = P / lam with C = 1 / (lam N).
 
+A certificate is about P and D with the rows, targets, weights and lam exactly as given, and with N the exact
+sum of the weights. The code divides by ``total_weight``, a float within two units of N (``sums.Total``); the
+bounds below allow for that. Where a caller gives C, lam is the float 1 / (C total_weight), and 1 / (lam N) is
+within five units of C; the bounds hold for J with the caller's C as well.
+
 A judgement is one pass over the data as the user gave them. It trusts no sum that a solver keeps: scores, losses,
 conjugates and w(beta) are computed anew in float64, the totals compensated, and every rounding error on the way is
 bounded (``sums.py``); the bounds are added to the gap. How each bound arises:
@@ -19,6 +24,8 @@ bounded (``sums.py``); the bounds are added to the gap. How each bound arises:
 - With a free bias, weak duality wants ``z = 0``, and floats give a z that is almost 0. For every (w, b) at least as
   good as the all-zero model ``|b| <= bias_reach``, so the dual value less ``|z| bias_reach`` bounds the best of them.
 - Formulas of losses and conjugates err by a few units of their largest term; compensated totals by less than that.
+- What is left (total_weight for N, products, quotients, the change of form, the C of a caller) is less than
+  32 units of each term of P and D. It is most in ``lam/2 |w(beta)|^2``, where N and C count twice: below 28.
 """
 
 from __future__ import annotations
@@ -36,7 +43,7 @@ from .jit import kernel
 from .losses import Loss
 from .rows import entry_count
 from .sources import Block, Source
-from .sums import COMPENSATED, UNIT, add_vector, gamma, norm, two_sum
+from .sums import COMPENSATED, UNIT, Total, add_vector, gamma, norm, summed, two_sum
 
 Form = Literal["mean", "J"]
 
@@ -46,6 +53,7 @@ ABSOLUTE_SHARE = 1e-6
 
 # More than all that can be lost where products of numbers between 1e-100 and 1e100 fall below the smallest float.
 VANISHED = 1e-200
+SMALLEST = 5e-324  # float: a product that vanishes loses less
 
 
 class Point(NamedTuple):
@@ -145,7 +153,7 @@ class Problem:
 
     @property
     def total_weight(self) -> float:
-        """N."""
+        """N, within two units."""
         return self.source.total_weight
 
     @property
@@ -189,13 +197,16 @@ class Problem:
         known = self.source.target_weights
         if known is not None:
             y, weight = (np.array(part, dtype=np.float64) for part in zip(*known, strict=True))
-            return float(_loss_at_zero(y, weight, self.loss)) / self.total_weight
+            total, lost = _loss_at_zero(y, weight, self.loss)
+        else:
 
-        def visit(block: Block) -> float:
-            return float(_loss_at_zero(block.y, block.weight, self.loss))
+            def visit(block: Block) -> tuple[float, float]:
+                return _loss_at_zero(block.y, block.weight, self.loss)
 
-        total: float = self.source.reduce(visit, lambda a, b: a + b)
-        return total / self.total_weight
+            total, lost = self.source.reduce(visit, _added)
+        if total == np.inf:
+            return np.inf  # a hard margin is not met at 0
+        return max(float(total + lost) / self.total_weight, SMALLEST) if total > 0.0 else 0.0
 
     @cached_property
     def bias_reach(self) -> float:
@@ -230,12 +241,12 @@ class Problem:
         """The all-zero point and its judgement, which needs no pass over the data: D(0) = 0 for every loss."""
         n, d = self.source.n, self.source.d
         strength = self.bias.strength(self.lam)
-        penalty = 0.5 * strength * self.bias.centre**2 if strength < np.inf else 0.0
+        penalty = 0.5 * strength * self.bias.centre * self.bias.centre if strength < np.inf else 0.0
         value = self.value_at_zero + penalty
         resident = self.source.resident
         point = Point(np.zeros(d), 0.0, np.zeros(n) if resident else None)
         scores = np.zeros(n if resident else 0)
-        error = 32.0 * UNIT * value if value < np.inf else 0.0
+        error = 32.0 * UNIT * value + VANISHED if 0.0 < value < np.inf else 0.0
         return point, Judgement(value, error, 0.0, 0.0, scores, point.w, self.bias.centre)
 
     def judge(self, point: Point) -> Judgement:
@@ -290,7 +301,7 @@ class Problem:
 
         strength = self.bias.strength(self.lam)
         z = (sums.balance + sums.balance_lost) / weight
-        z_error = COMPENSATED * sums.mass / weight
+        z_error = (COMPENSATED * sums.mass + self.source.n * SMALLEST) / weight
         if strength == np.inf:
             push = pull = term_error = 0.0
         elif strength == 0.0:
@@ -300,6 +311,8 @@ class Problem:
             term_error = (abs(z) + z_error) * reach if sums.mass > 0.0 else 0.0
         else:
             push, pull = self.bias.centre * z, z * z / (2.0 * strength)
+            if abs(z) < 1e-140:  # its square might vanish, and the strength may be as small
+                pull = z / (2.0 * strength) * z
             term_error = z_error * (abs(self.bias.centre) + (abs(z) + z_error) / strength)
 
         value = -conjugate - ridge - push - pull
@@ -407,6 +420,7 @@ class InPassing:
         self._d = judging.problem.source.d
         self._enough = self._d + 1_000_000  # entries of a part
         self._whole: Part | None = None
+        self._weight = Total()
         self._begin()
 
     def _begin(self) -> None:
@@ -420,11 +434,18 @@ class InPassing:
         self._sums = sums if self._sums is None else _merge(self._sums, sums)
         self._rows += block.y.shape[0]
         self._entries += entry_count(block.rows)
+        self._weight.add(*summed(block.weight))
         if self._entries >= self._enough:
             self._close()
 
     def judgement(self) -> Judgement:
-        """When every row has been seen."""
+        """When every row has been seen. Their weights must add up to N: it was not found in this pass."""
+        weight = self._judging.problem.total_weight
+        if not abs(self._weight.value - weight) <= 2.0 * COMPENSATED * weight:
+            raise InputError(
+                f"the weights of all rows add up to {self._weight.value!r}, and should to {weight!r}: a feed "
+                "must give the same rows in every pass, and a store whose header is wrong must be converted anew"
+            )
         self._close()
         assert self._whole is not None  # a source has rows
         return self._judging.judgement(self._whole)
@@ -520,24 +541,38 @@ def _add_rows(rows: Any, share: Floats, moment: Floats) -> None:
             rows.add(i, share[i], moment)
 
 
+def _added(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    """Two compensated sums together."""
+    total, lost = two_sum(a[0], b[0])
+    return total, a[1] + b[1] + lost
+
+
 @kernel
-def _loss_at_zero(y: Floats, weight: Floats, loss: Any) -> float:
+def _loss_at_zero(y: Floats, weight: Floats, loss: Any) -> tuple[float, float]:
+    """The total loss of the all-zero model, compensated. It is 0 only where it is so exactly."""
     total = lost = 0.0
     for i in range(y.shape[0]):
         if weight[i] > 0.0:
-            total, rest = two_sum(total, weight[i] * loss.value(y[i], 0.0))
+            share = weight[i] * loss.value(y[i], 0.0)
+            if share == 0.0 and loss.slope(y[i], 0.0) != 0.0:
+                share = SMALLEST  # a loss so small that it vanished
+            total, rest = two_sum(total, share)
             lost += rest
-    return total + lost if total < np.inf else np.inf  # a hard margin is not met at 0
+    return total, lost
 
 
 @kernel
 def _losses_beyond(
     y: Floats, weight: Floats, norms: Floats, loss: Any, length: float, sign: float, reach: float
 ) -> float:
-    """What the rows lose at least where ``sign b >= reach`` and ``|w| <= length``: rows whose loss rises that way."""
+    """What the rows lose at least where ``sign b >= reach`` and ``|w| <= length``: rows whose loss rises that way.
+
+    Their scores are taken a little lower than they are, for the rounding errors of score and loss.
+    """
     total = 0.0
     for i in range(y.shape[0]):
-        score = sign * (reach - 1.001 * length * np.sqrt(norms[i]))
-        if sign * loss.slope(y[i], score) > 0.0:
+        away = 1.001 * length * np.sqrt(norms[i])
+        score = sign * (reach - away - 8.0 * UNIT * (1.0 + reach + away + abs(y[i])))
+        if weight[i] > 0.0 and sign * loss.slope(y[i], score) > 0.0:
             total += weight[i] * loss.value(y[i], score)
     return total

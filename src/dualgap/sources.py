@@ -18,6 +18,7 @@ import numpy as np
 from .arrays import Floats, canonical
 from .errors import InputError
 from .rows import Dense, Rows, as_rows, entry_count, row_count, slice_rows
+from .sums import LONGEST, total_of
 from .threads import in_threads
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class Source(Protocol):
     @property
     def target_weights(self) -> list[tuple[float, float]] | None: ...  # total weights of the targets, if known
     @property
-    def total_weight(self) -> float: ...
+    def total_weight(self) -> float: ...  # within two units of the sum of the weights (see `sums.Total`)
     @property
     def present(self) -> int: ...
     @property
@@ -88,7 +89,7 @@ class InMemory:
     @cached_property
     def total_weight(self) -> float:
         """N."""
-        return float(np.sum(self.weight, dtype=np.longdouble))
+        return total_of(self.weight)
 
     @cached_property
     def present(self) -> int:
@@ -118,6 +119,7 @@ class InMemory:
     def _edges(self) -> list[int]:
         """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add up."""
         count = min(64, self.n, 1 + self.entries // (4 * self.d + 1_000_000))
+        count = max(count, -(-self.n // LONGEST))  # as long as compensated sums may be
         count += count % 2 if 1 < count < self.n else 0  # shared evenly by two threads
         return [self.n * k // count for k in range(count + 1)]
 
@@ -162,13 +164,7 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) ->
     target = _vector(y, "y", n)
     weight = np.ones(n) if sample_weight is None else _vector(sample_weight, "sample_weight", n)
     if sample_weight is not None:
-        if weight.min() < 0:
-            bad = int(np.argmax(weight < 0))
-            raise InputError(f"sample_weight[{bad}] is {weight[bad]:g}; weights must be >= 0 (0 leaves the row out)")
-        extreme = (weight > 1e100) | ((weight > 0) & (weight < 1e-100))
-        if extreme.any():
-            bad = int(np.argmax(extreme))
-            raise InputError(f"sample_weight[{bad}] is {weight[bad]:g}; weights must be 0 or between 1e-100 and 1e100")
+        check_weights(weight, "sample_weight")
         if not weight.any():
             raise InputError("all sample weights are zero; at least one row must have a positive weight")
     return InMemory(
@@ -179,6 +175,21 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) ->
         d,
         threads,
     )
+
+
+def check_weights(weight: Floats, name: str, first: int = 0) -> None:
+    """Refuse weights that are negative, or so extreme that products with them may not fit into float64.
+
+    A message counts rows from ``first``.
+    """
+    sound = (weight == 0.0) | ((weight >= 1e-100) & (weight <= 1e100))  # NaN is not
+    if sound.all():
+        return
+    bad = int(np.argmin(sound))
+    place = f"{name}[{first + bad}] is {weight[bad]:g}"
+    if weight[bad] < 0:
+        raise InputError(f"{place}; weights must be >= 0 (0 leaves the row out)")
+    raise InputError(f"{place}; weights must be 0 or between 1e-100 and 1e100")
 
 
 def _vector(values: Any, name: str, n: int) -> Floats:

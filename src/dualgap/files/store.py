@@ -63,6 +63,7 @@ class Header:
     batch_entries: list[int]
     checksums: list[str]
     digests: list[str]  # of the rows, for fingerprints
+    compensated: bool = False  # the sums of weights are within two units; once they were plain sums
 
     def to_json(self) -> bytes:
         """As the metadata of the schema."""
@@ -240,6 +241,9 @@ def _header(path: Path, found: Any) -> Header:
             and len(rows) == len(entries) == len(header.checksums)
             and header.n > 0
             and max(header.n, header.nnz) < 2**48
+            and np.isfinite(header.total_weight)
+            and header.total_weight > 0.0
+            and type(header.compensated) is bool
             and _sound_classes(header)
             and 0 < header.d <= 2**32
             and header.value_type in ("float32", "float64")

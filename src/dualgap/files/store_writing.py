@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays import canonical
 from ..errors import InputError
 from ..rows import as_rows
+from ..sums import Total, TotalByLabel, summed
 from .data import Data
 from .fingerprint import RowDigests
 from .spool import Rows, Spool, joined
@@ -175,10 +177,10 @@ class _Seen:
     highest: int = -1
     exact32: bool = True
     weighted: bool = False
-    total_weight: float = 0.0
+    total_weight: Total = field(default_factory=Total)
     feature_names: tuple[str, ...] | None = None
     counts: dict[float, int] | None = field(default_factory=dict)
-    weights: dict[float, float] = field(default_factory=dict)
+    weights: TotalByLabel = field(default_factory=TotalByLabel)
     present: int = 0
     smallest: float = math.inf
     largest: float = 0.0
@@ -196,15 +198,15 @@ class _Seen:
         with np.errstate(over="ignore"):
             self.exact32 = self.exact32 and bool((X.data.astype(np.float32) == X.data).all())
         self.weighted = data.weight is not None
-        self.total_weight += float(y.size if data.weight is None else data.weight.sum())
+        weight = np.ones(y.size) if data.weight is None else data.weight
+        self.total_weight.add(*summed(canonical(weight, np.float64)))
         self.present += int(y.size if data.weight is None else np.count_nonzero(data.weight))
         self.feature_names = data.feature_names
         if self.counts is not None:
             labels, which, counts = np.unique(y, return_inverse=True, return_counts=True)
-            weights = counts if data.weight is None else np.bincount(which, data.weight)
-            for label, count, weight in zip(labels.tolist(), counts.tolist(), weights.tolist(), strict=True):
+            for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
                 self.counts[label] = self.counts.get(label, 0) + count
-                self.weights[label] = self.weights.get(label, 0.0) + weight
+            self.weights.add(labels, which, weight)
             if len(self.counts) > _MOST_CLASSES:
                 self.counts = None
         filled = np.diff(X.indptr) > 0
@@ -258,10 +260,10 @@ def _write(
             d=width,
             nnz=seen.nnz,
             classes=None if seen.counts is None else [[label, seen.counts[label]] for label in sorted(seen.counts)],
-            class_weights=None if seen.counts is None else [seen.weights[label] for label in sorted(seen.counts)],
+            class_weights=None if seen.counts is None else [weight for _, weight in seen.weights.sorted()],
             present=seen.present,
             weighted=seen.weighted,
-            total_weight=seen.total_weight,
+            total_weight=seen.total_weight.value,
             norms={
                 "smallest": seen.smallest,
                 "mean": seen.lengths / seen.n,
@@ -277,6 +279,7 @@ def _write(
             batch_entries=entries,
             checksums=checksums,
             digests=list(digests.digests()),
+            compensated=True,
         )
         file.close({KEY: header.to_json()})
     return header

@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..feeds import Chunk
 from ..rows import CSR
 from ..sources import in_memory
+from ..sums import Total, TotalByLabel, summed
 from .store import Store, arrow, checksum
 
 _KEPT = 8  # buffers for batches, more than are in use at a time
@@ -59,6 +60,20 @@ class StoreFeed:
             self.chunk_bytes = max(end - begin for begin, end, _ in self._places)
         self._buffers: list[Any] = []
         self._sums: dict[int, tuple[int, int]] = {}
+        if header.weighted and not header.compensated:
+            self._add_up_weights()
+
+    def _add_up_weights(self) -> None:
+        """Totals of a store that was written when they were plain sums: certificates need better ones."""
+        total, by_label = Total(), TotalByLabel()
+        for k in range(self.chunks):
+            y, weight = self.labelled(k)
+            assert weight is not None
+            total.add(*summed(canonical(weight, np.float64)))
+            if self.labels is not None:
+                by_label.add(*np.unique(y, return_inverse=True), weight)
+        self.total_weight = total.value
+        self.labels = None if self.labels is None else by_label.sorted()
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -200,25 +215,26 @@ class ChunkFeed:
         self._iterator: Iterator[Any] = iter(())
         self._next = -1
         sizes, self.entries, self.present, self.d = [], 0, 0, n_features or 0
-        weights: dict[float, float] | None = {}
-        self.value_bytes, self.total_weight, self.chunk_bytes = 4, 0.0, 0
+        total = Total()
+        weights: TotalByLabel | None = TotalByLabel()
+        self.value_bytes, self.chunk_bytes = 4, 0
         for X, y, weight in map(_parts, start()):
             rows = in_memory(X, y, weight if weight is None or np.any(weight) else None)
             sizes.append(rows.n)
             self.entries += rows.entries
             self.d = max(self.d, rows.d)
             share = np.ones(rows.n) if weight is None else np.asarray(weight, dtype=np.float64)
-            self.total_weight += float(share.sum())
+            total.add(*summed(canonical(share, np.float64)))
             self.present += int(np.count_nonzero(share))
             self.value_bytes = max(self.value_bytes, _value_bytes(X))
             self.chunk_bytes = max(self.chunk_bytes, 12 * rows.entries + 40 * rows.n)
             if weights is not None:
-                for label in np.unique(rows.y).tolist():
-                    weights[label] = weights.get(label, 0.0) + float(share[rows.y == label].sum())
+                weights.add(*np.unique(rows.y, return_inverse=True), share)
                 weights = weights if len(weights) <= 1000 else None
         if not sizes or not self.present:
             raise InputError(f"{name}: no rows, or none of positive weight")
-        self.labels = None if weights is None else sorted(weights.items())
+        self.total_weight = total.value
+        self.labels = None if weights is None else weights.sorted()
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self.n, self.chunks = int(self._starts[-1]), len(sizes)
 
