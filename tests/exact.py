@@ -115,15 +115,17 @@ def entries(X: Any) -> list[list[tuple[int, Fraction]]]:
 
 
 def _strength(bias: Any, lam: Fraction) -> Fraction | None:
-    """The strength of a bias, None where b is fixed at 0."""
+    """The strength of a bias, None where b is fixed at 0, 0 where it is free."""
     if bias.kind == "none":
         return None
+    if bias.kind == "exact":
+        return Fraction(0)
     return lam / Fraction(bias.rho) ** 2 if bias.kind == "augmented" else Fraction(bias.mu)
 
 
-def primal(X: Any, problem: Any, w: Any, b: float) -> Fraction:
-    """P(w, b) of the problem whose rows are those of X."""
-    lam, weight = Fraction(problem.lam), fractions(problem.source.weight)
+def primal(X: Any, problem: Any, w: Any, b: float, lam: Fraction | None = None) -> Fraction:
+    """P(w, b) of the problem, in memory, whose rows are those of X; with another lam, if one is given."""
+    lam, weight = Fraction(problem.lam) if lam is None else lam, fractions(problem.source.weight)
     coefficients, intercept = fractions(w), Fraction(float(b))
     loss = sum(
         (
@@ -138,9 +140,9 @@ def primal(X: Any, problem: Any, w: Any, b: float) -> Fraction:
     return lam * sum(v * v for v in coefficients) / 2 + penalty + loss / sum(weight)
 
 
-def dual(X: Any, problem: Any, beta: Any) -> Fraction | None:
+def dual(X: Any, problem: Any, beta: Any, lam: Fraction | None = None) -> Fraction | None:
     """D(beta), or None where it is minus infinity."""
-    lam, weight = Fraction(problem.lam), fractions(problem.source.weight)
+    lam, weight = Fraction(problem.lam) if lam is None else lam, fractions(problem.source.weight)
     total, moment, balance = Fraction(0), [Fraction(0)] * X.shape[1], Fraction(0)
     for row, y, c, a in zip(entries(X), problem.source.y, weight, beta, strict=True):
         if not c:
@@ -155,5 +157,7 @@ def dual(X: Any, problem: Any, beta: Any) -> Fraction | None:
             moment[j] += share * v
     n = sum(weight)
     z, centre, strength = balance / n, Fraction(problem.bias.centre), _strength(problem.bias, lam)
+    if strength == 0:
+        return None if z else -total / n - sum(m * m for m in moment) / (2 * lam * n * n)
     term = -centre * z - z * z / (2 * strength) if strength is not None else 0
     return -total / n - sum(m * m for m in moment) / (2 * lam * n * n) + term

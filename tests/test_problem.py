@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,10 @@ from hypothesis import strategies as st
 import exact
 from dualgap.bias import Augmented, Bias, Centred, Free, NoBias
 from dualgap.errors import InputError, InternalError
+from dualgap.expanding import Expanded, Poly2, expanded
+from dualgap.feeds import FromMemory, OnDisk
+from dualgap.files import ChunkFeed, Store, store_writing, write_store
+from dualgap.files.streaming import StoreFeed
 from dualgap.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -29,8 +34,8 @@ from dualgap.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from dualgap.problem import ABSOLUTE_SHARE, Judgement, Point, Problem
-from dualgap.sources import InMemory, in_memory
+from dualgap.problem import ABSOLUTE_SHARE, Judgement, Point, Problem, _losses_beyond
+from dualgap.sources import InMemory, Source, in_memory
 
 LOSSES: list[Any] = [
     Hinge(),
@@ -80,16 +85,20 @@ def random_case(
     return X, problem, Point(rng.normal(size=d), b, feasible(loss, y, rng.random(n)))
 
 
-def check(X: Any, problem: Problem, point: Point) -> Judgement:
-    """Judge a point; the true values must lie within the stated errors, and so must all that the certificate says."""
-    found = problem.judge(point)
+def check(X: Any, problem: Problem, point: Point, source: Source | None = None) -> Judgement:
+    """Judge a point; the true values must lie within the stated errors, and so must all that the certificate says.
+
+    ``source``: where the rows come from, if not from the problem's own.
+    """
+    asked = problem if source is None else dataclasses.replace(problem, source=source)
+    found = asked.judge(point)
     primal, dual = exact.primal(X, problem, point.w, point.b), exact.dual(X, problem, point.beta)
     assert dual is not None
     assert dual <= primal
     assert abs(Fraction(found.primal) - primal) <= Fraction(found.primal_error)
     assert abs(Fraction(found.dual) - dual) <= Fraction(found.dual_error)
     for form, factor in (("mean", Fraction(1)), ("J", 1 / Fraction(problem.lam))):
-        certificate = problem.in_form(problem.certify(point), form)  # type: ignore[arg-type]
+        certificate = asked.in_form(asked.certify(point), form)  # type: ignore[arg-type]
         slack = 1 + Fraction(2.0**-50)  # for the rounding of the two sums below themselves
         assert Fraction(certificate.gap) * slack >= (primal - dual) * factor
         assert abs(Fraction(certificate.primal) - primal * factor) <= Fraction(certificate.rounding) * slack
@@ -372,6 +381,135 @@ def test_small_terms_add_up(lam: float, bias: Bias, parts: int) -> None:
     X, ones = np.ones((1200, 1)), np.ones(1200)
     source = in_parts(in_memory(X, ones, weight), [1200 * k // parts for k in range(parts + 1)])
     check(X, Problem(source, Hinge(), lam, bias), Point(np.zeros(1), bias.centre, ones))
+
+
+def one_by_one(X: Any, y: Any, weight: Any, folder: Path) -> ChunkFeed:
+    return ChunkFeed(lambda: ((X[i : i + 1], y[i : i + 1], weight[i : i + 1]) for i in range(len(y))))
+
+
+def stored(X: Any, y: Any, weight: Any, folder: Path) -> StoreFeed:
+    file = folder / "rows.arrow"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store_writing, "BATCH", 1)  # rows are looked at one by one
+        write_store(file, X, y, weight, keep_order=True)
+    return StoreFeed(Store(file))
+
+
+FEEDS: dict[str, Callable[..., Any]] = {
+    "chunks": one_by_one,
+    "memory": lambda X, y, weight, folder: FromMemory(in_memory(X, y, weight), rows=1),
+    "store": stored,
+    "expanded": lambda *rows: Expanded(one_by_one(*rows), Poly2(3)),
+}
+
+
+def wild_weights(rng: np.random.Generator, n: int) -> list[np.ndarray]:
+    """Ones that vanish beside the first weight unless they are summed with care; and weights of all sizes."""
+    heavy = np.ones(n)
+    heavy[0] = 2.0**53
+    return [heavy, 2.0 ** rng.uniform(-60.0, 60.0, size=n)]
+
+
+@every_loss
+@pytest.mark.parametrize("kind", FEEDS)
+def test_rows_from_a_feed_are_judged_as_exactly(kind: str, loss: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    n = 100
+    X = rng.normal(size=(n, 2))
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0) if loss.task == "classification" else rng.normal(size=n)
+    for weight, bias in zip(wild_weights(rng, n), (NoBias(), Centred(-1.3, 0.2)), strict=True):
+        source = OnDisk(FEEDS[kind](X, y, weight, tmp_path), memory_budget=None)
+        rows = expanded(X, Poly2(3)) if kind == "expanded" else X
+        problem = Problem(in_memory(rows, y, weight), loss, 1.0, bias)
+        total = sum(map(Fraction, weight.tolist()))
+        for found in (source, problem.source):
+            assert abs(Fraction(found.total_weight) - total) <= total * Fraction(2.0**-52)
+        w = rng.normal(size=rows.shape[1])
+        point = Point(w, float(bias.centre), feasible(loss, y, rng.random(n)))
+        check(rows, problem, point, source)
+        for asked in (problem, dataclasses.replace(problem, source=source)):
+            origin, told = asked.nothing()
+            assert abs(Fraction(told.primal) - exact.primal(rows, problem, origin.w, 0.0)) <= Fraction(
+                told.primal_error
+            )
+
+
+def test_the_heaviest_row_does_not_hide_the_others() -> None:
+    """P(0) = 1, and the bound from all duals at 1 is just below: a sum of weights without the ones would exceed it."""
+    n = 2001
+    X, y, weight = np.full((n, 1), 1e-9), np.ones(n), np.ones(n)
+    weight[0] = 2.0**53
+    problem = Problem(OnDisk(one_by_one(X, y, weight, Path()), memory_budget=None), Hinge(), 1.0)
+    found = problem.judge(Point(np.zeros(1), 0.0, y))
+    assert found.dual - found.dual_error <= 1.0
+    assert problem.nothing()[1].primal == 1.0
+
+
+@every_loss
+@every_bias
+def test_certificates_hold_for_the_c_of_a_caller(loss: Any, bias: Bias) -> None:
+    """1 / (lam N) is that C up to a few units, and the bounds allow for them."""
+    rng = np.random.default_rng(5)
+    for _ in range(4):
+        X, problem, point = random_case(loss, Augmented() if bias.kind == "centred" else bias, FORMS["dense64"], n=8)
+        C = float(10.0 ** rng.uniform(-3.0, 3.0))
+        weight = 2.0 ** rng.uniform(-60.0, 60.0, size=8)
+        source = dataclasses.replace(problem.source, weight=weight)  # type: ignore[type-var]
+        ours = dataclasses.replace(problem, source=source, lam=1.0 / (C * source.total_weight))
+        lam = 1 / (Fraction(C) * sum(map(Fraction, weight.tolist())))
+        primal, dual = exact.primal(X, ours, point.w, point.b, lam), exact.dual(X, ours, point.beta, lam)
+        assert dual is not None
+        found, slack = ours.in_form(ours.certify(point), "J"), 1 + Fraction(2.0**-50)
+        assert abs(Fraction(found.primal) - primal / lam) <= Fraction(found.rounding) * slack
+        assert abs(Fraction(found.dual) - dual / lam) <= Fraction(found.rounding) * slack
+        assert Fraction(found.gap) * slack >= (primal - dual) / lam
+
+
+@every_loss
+def test_bounds_under_a_free_bias_and_wild_weights(loss: Any) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 2))
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0) if loss.task == "classification" else rng.normal(size=60)
+    for weight in wild_weights(rng, 60):
+        problem = Problem(in_memory(X, y, weight), loss, 1e-3, Free())
+        found = problem.judge(Point(np.zeros(2), 0.0, feasible(loss, y, rng.random(60))))
+        assert np.isfinite(found.dual)
+        sure = Fraction(found.dual) - Fraction(found.dual_error)
+        heaviest = int(weight.argmax())
+        fits = Point(np.zeros(2), float(y[heaviest]), None)  # nothing else weighs much
+        for w, b in ((fits.w, fits.b), (fits.w, 0.0), (rng.normal(size=2), 0.3)):
+            assert sure <= exact.primal(X, problem, w, b)
+
+
+def test_losses_far_from_the_origin_are_not_rounded_up() -> None:
+    """The reach of a free bias rests on them: targets of 1e12 that cancel against epsilon."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        reach = 2.0 ** rng.integers(0, 8)
+        y = -1e12 + rng.integers(0, 2000, size=3) * 2.0**-13
+        loss = EpsilonInsensitive(float(reach - y[0]) - rng.integers(0, 4) * 2.0**-13)
+        norms, length = rng.random(3) * 1e-8, 1.0 / 3.0
+        for sign in (1.0, -1.0):
+            told = _losses_beyond(sign * y, np.ones(3), norms, loss, length, sign, reach)
+            size = [Fraction(float(np.sqrt(v))) * Fraction(1.001) * Fraction(length) for v in norms]
+            scores = [Fraction(sign) * (Fraction(reach) - far) for far in size]
+            true = sum(exact.value(loss, sign * t, score) for t, score in zip(y.tolist(), scores, strict=True))
+            assert Fraction(told) <= true * Fraction(1.0001)
+
+
+@pytest.mark.parametrize("beta", [1e-160, 1e-150, 3e-155])
+def test_the_square_of_a_small_balance_does_not_vanish(beta: float) -> None:
+    X = np.array([[1e-50]])
+    problem = Problem(in_memory(X, [1.0]), Hinge(), 1e-100, Augmented(1e100))
+    check(X, problem, Point(np.zeros(1), 0.0, np.array([beta])))
+
+
+def test_the_objective_at_zero_does_not_vanish() -> None:
+    for y, weight in ((1e-170, 1.0), (1e-120, 1e-100), (1e-162, 1e100)):
+        problem = Problem(in_memory(np.ones((2, 1)), [y, 0.0], [weight, 1e100]), Squared(), 1.0)
+        told = problem.nothing()[1]
+        true = exact.primal(np.ones((2, 1)), problem, np.zeros(1), 0.0)
+        assert abs(Fraction(told.primal) - true) <= Fraction(told.primal_error)
 
 
 @every_loss
