@@ -418,6 +418,25 @@ def test_other_values_the_second_time_are_looked_at() -> None:
         source.load(1)
 
 
+def test_other_weights_the_second_time_are_refused() -> None:
+    feed = changing([(np.eye(2), [1, -1], [1.0, 2.0])], [(np.eye(2), [1, -1], [1.0, 2.0 + 1e-12])])
+    problem = Problem(OnDisk(feed, memory_budget=10**6), make_loss("hinge"), 1.0)
+    with pytest.raises(InputError, match=r"add up to 3.000000000001, and should to 3.0: a feed must"):
+        problem.judge(Point(np.zeros(2), 0.0, None))
+
+
+@pytest.mark.parametrize("bad", [1e-101, 5e-324, 1e101])
+def test_extreme_weights_are_refused_wherever_they_come_from(bad: float, tmp_path: Path) -> None:
+    rows = np.eye(3), np.array([1.0, -1.0, 1.0]), np.array([1.0, 1.0, bad])
+    write_store(tmp_path / "rows.arrow", *rows, keep_order=True)
+    source = OnDisk(StoreFeed(Store(tmp_path / "rows.arrow")), memory_budget=10**6)
+    with pytest.raises(InputError, match=r"rows.arrow: weight\[2\] is .*; weights must be 0 or between"):
+        source.load(0)
+    feed = changing([(np.eye(3), [1, -1, 1], [1.0, 1.0, 1.0])], [rows])
+    with pytest.raises(InputError, match=r"weight\[2\] is .*; weights must be 0 or between 1e-100 and 1e100"):
+        OnDisk(feed, memory_budget=10**6).load(0)
+
+
 def test_a_feed_without_rows_is_refused() -> None:
     with pytest.raises(InputError, match="no rows"):
         ChunkFeed(lambda: iter(()))

@@ -8,6 +8,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,15 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from dualgap.errors import InputError
+from dualgap.feeds import OnDisk
 from dualgap.files import Data, Store, write_store
 from dualgap.files.fingerprint import fingerprint
 from dualgap.files.spool import Rows, Spool
-from dualgap.files.store import KEY, Header, batch_of, checksum, schema
+from dualgap.files.store import KEY, Header, _seal, batch_of, checksum, schema
 from dualgap.files.store_writing import Options, write_blocks
+from dualgap.files.streaming import StoreFeed
+from dualgap.losses import make_loss
+from dualgap.problem import Point, Problem
 
 pa = pytest.importorskip("pyarrow")
 
@@ -479,6 +484,9 @@ LIES = {
     "short digests": {"digests": ["00", "00", "00"]},
     "two digests": {"digests": ["00" * 32] * 2},
     "an odd base": {"zero_based": 7},
+    "no weight at all": {"total_weight": 0.0},
+    "infinite weight": {"total_weight": float("inf")},
+    "weight in words": {"total_weight": "40"},
 }
 
 
@@ -496,6 +504,41 @@ def test_a_header_that_lies_is_refused(tmp_path: Path, lie: str) -> None:
     crafted(file, replace(header, **changes).to_json(), layout, batches)
     with pytest.raises(InputError, match=re.escape(str(file))):
         Store(file).read()
+
+
+def test_totals_of_weights_are_right_to_the_last_bits_whenever_the_store_was_written(tmp_path: Path) -> None:
+    """Stores once had plain sums and did not say how they summed; their weights are added up when they are opened."""
+    file = tmp_path / "rows.arrow"
+    sample = sample_of(400, 3, named=False)
+    weight, y = np.ones(400), np.arange(400.0) % 3
+    weight[0] = 2.0**53
+    header, layout, batches = honest(Sample(sample.X, y, weight, None), file)
+    totals = [(label, float(sum(map(Fraction, weight[y == label].tolist())))) for label in (0.0, 1.0, 2.0)]
+    assert header.compensated
+    assert (header.total_weight, header.class_weights) == (2.0**53 + 400.0, [total for _, total in totals])
+    told = {**json.loads(header.to_json()), "total_weight": 2.0**53, "class_weights": [2.0**53, 133.0, 133.0]}
+    del told["compensated"], told["checksum"]
+    crafted(file, json.dumps({**told, "checksum": _seal(told)}).encode(), layout, batches)
+    old = Store(file)
+    assert not old.header.compensated
+    feed = StoreFeed(old)
+    assert (feed.total_weight, feed.labels) == (2.0**53 + 400.0, totals)
+
+
+def test_rows_must_have_the_weight_that_the_header_tells(tmp_path: Path) -> None:
+    file = tmp_path / "rows.arrow"
+    sample = sample_of(12, 5)
+    sample.y = np.where(np.arange(12) % 2, 1.0, -1.0)
+    header, layout, batches = honest(sample, file)
+    point = Point(np.zeros(5), 0.0, None)
+    for factor in (1.0, 1.0 + 1e-13, 0.5):
+        crafted(file, replace(header, total_weight=factor * header.total_weight).to_json(), layout, batches)
+        problem = Problem(OnDisk(StoreFeed(Store(file)), memory_budget=None), make_loss("hinge"), 1.0)
+        if factor == 1.0:
+            assert problem.judge(point).primal == pytest.approx(1.0)
+        else:
+            with pytest.raises(InputError, match=r"weights of all rows add up to .* must be converted anew"):
+                problem.judge(point)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualgap.sums import COMPENSATED, UNIT, add_vector, gamma, norm, sum_of_squares, two_sum
+from dualgap.sums import (
+    COMPENSATED,
+    UNIT,
+    Total,
+    TotalByLabel,
+    add_vector,
+    gamma,
+    norm,
+    sum_of_squares,
+    total_of,
+    two_sum,
+)
 
 floats = st.floats(-1e150, 1e150, allow_subnormal=False)
 
@@ -51,7 +62,36 @@ def test_sum_of_squares_keeps_its_promise(seed: int) -> None:
     assert (length * Fraction(1 - COMPENSATED)) ** 2 <= true <= (length * Fraction(1 + COMPENSATED)) ** 2
 
 
+@pytest.mark.parametrize("size", [3000, 2**20 + 3])
+def test_totals_where_a_plain_sum_fails(size: int) -> None:
+    values = np.ones(size)
+    values[0] = 2.0**53
+    assert total_of(values) == float(2**53 + size - 1)
+    total, by_label = Total(), TotalByLabel()
+    for part in np.split(values, [1, 2, 3, 1500]):
+        total.add(part)
+        labels = np.arange(part.size) % 2.0
+        by_label.add(*np.unique(labels, return_inverse=True), part)
+    assert total.value == total_of(values)
+    assert len(by_label) == 2
+    assert [label for label, _ in by_label.sorted()] == [0.0, 1.0]
+    assert sum(weight for _, weight in by_label.sorted()) == pytest.approx(total.value, rel=2.0**-51)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_totals_keep_their_promise(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = 2.0 ** rng.uniform(-60, 60, size=3000)
+    total = Total()
+    for part in np.array_split(values, 1000):
+        total.add(part)
+    true = exactly(values)
+    for found in (total.value, total_of(values)):
+        assert abs(Fraction(found) - true) <= Fraction(2 * UNIT) * true
+
+
 def test_sums_of_nothing() -> None:
+    assert total_of(np.zeros(0)) == Total().value == 0.0
     assert sum_of_squares(np.zeros(0)) == 0.0
     assert norm(np.zeros(0)) == 0.0
     assert norm(np.array([-3.0, 4.0])) == 5.0

@@ -43,7 +43,7 @@ from .jit import kernel
 from .losses import Loss
 from .rows import entry_count
 from .sources import Block, Source
-from .sums import COMPENSATED, UNIT, Total, add_vector, gamma, norm, summed, two_sum
+from .sums import COMPENSATED, UNIT, Total, add_vector, gamma, norm, two_sum
 
 Form = Literal["mean", "J"]
 
@@ -434,7 +434,7 @@ class InPassing:
         self._sums = sums if self._sums is None else _merge(self._sums, sums)
         self._rows += block.y.shape[0]
         self._entries += entry_count(block.rows)
-        self._weight.add(*summed(block.weight))
+        self._weight.add(block.weight)
         if self._entries >= self._enough:
             self._close()
 

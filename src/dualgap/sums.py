@@ -89,8 +89,12 @@ class Total:
     def __init__(self) -> None:
         self._total = self._lost = 0.0
 
-    def add(self, total: float, lost: float = 0.0) -> None:
-        """A part, as ``summed`` returns it."""
+    def add(self, values: Floats) -> None:
+        """The next numbers."""
+        self.add_sum(*summed(canonical(values, np.float64)))
+
+    def add_sum(self, total: float, lost: float) -> None:
+        """A sum, as ``summed`` returns it."""
         self._total, error = two_sum(self._total, total)
         self._lost += lost + error
 
@@ -110,7 +114,7 @@ class TotalByLabel:
         """Rows with these weights and the labels ``labels[groups]``, no two of which are the same."""
         parts = summed_by_group(canonical(groups, np.int64), canonical(weight, np.float64), labels.size)
         for label, total, lost in zip(labels.tolist(), *parts, strict=True):
-            self._totals.setdefault(label, Total()).add(total, lost)
+            self._totals.setdefault(label, Total()).add_sum(total, lost)
 
     def __len__(self) -> int:
         return len(self._totals)

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import canonical
 from ..errors import InputError
 from ..rows import as_rows
-from ..sums import Total, TotalByLabel, summed
+from ..sums import Total, TotalByLabel
 from .data import Data
 from .fingerprint import RowDigests
 from .spool import Rows, Spool, joined
@@ -199,7 +198,7 @@ class _Seen:
             self.exact32 = self.exact32 and bool((X.data.astype(np.float32) == X.data).all())
         self.weighted = data.weight is not None
         weight = np.ones(y.size) if data.weight is None else data.weight
-        self.total_weight.add(*summed(canonical(weight, np.float64)))
+        self.total_weight.add(weight)
         self.present += int(y.size if data.weight is None else np.count_nonzero(data.weight))
         self.feature_names = data.feature_names
         if self.counts is not None:

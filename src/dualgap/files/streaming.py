@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..feeds import Chunk
 from ..rows import CSR
 from ..sources import in_memory
-from ..sums import Total, TotalByLabel, summed
+from ..sums import Total, TotalByLabel
 from .store import Store, arrow, checksum
 
 _KEPT = 8  # buffers for batches, more than are in use at a time
@@ -69,7 +69,7 @@ class StoreFeed:
         for k in range(self.chunks):
             y, weight = self.labelled(k)
             assert weight is not None
-            total.add(*summed(canonical(weight, np.float64)))
+            total.add(weight)
             if self.labels is not None:
                 by_label.add(*np.unique(y, return_inverse=True), weight)
         self.total_weight = total.value
@@ -224,7 +224,7 @@ class ChunkFeed:
             self.entries += rows.entries
             self.d = max(self.d, rows.d)
             share = np.ones(rows.n) if weight is None else np.asarray(weight, dtype=np.float64)
-            total.add(*summed(canonical(share, np.float64)))
+            total.add(share)
             self.present += int(np.count_nonzero(share))
             self.value_bytes = max(self.value_bytes, _value_bytes(X))
             self.chunk_bytes = max(self.chunk_bytes, 12 * rows.entries + 40 * rows.n)
