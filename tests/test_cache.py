@@ -20,7 +20,7 @@ PROGRAM = """
     from dualgap.arrays import canonical
     import numpy as np
     ones = canonical(np.ones(3), float)
-    value = _loss_at_zero(ones, ones, Hinge())
+    value, _ = _loss_at_zero(ones, ones, Hinge())
     print(value, "hit" if _loss_at_zero.stats.cache_hits else "miss")
 """
 
