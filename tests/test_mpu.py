@@ -136,7 +136,7 @@ def test_any_delta_stop_is_reached(target: float, delta: float) -> None:
 def test_it_ends_by_itself_at_the_finest_quantum() -> None:
     X, y = np.array([[1.0], [-1.0], [0.3]]), np.array([1, -1, -1])
     outcome = dualgap.fit(X, y, C=0.7, solver="mpu", gap=0.0, max_epochs=10**6)
-    assert outcome.reason.name == "optimal"
+    assert outcome.reason.name == "finest quantum"
     assert outcome.certificate.relative_gap <= 1e-8
     assert 4 * outcome.state.solver.M > FINEST
 

@@ -167,7 +167,7 @@ class MPU:
         if state.relative_gap <= self.delta_stop:
             return Reason("delta_stop", f"the relative gap {state.relative_gap:.3g} is at most delta_stop")
         if state.epoch.settled and REFINE * state.M > FINEST:
-            return Reason("optimal", "no row can be improved any further by the finest quantum there is")
+            return Reason("finest quantum", "no row can be improved any further by the finest quantum there is")
         return None
 
 
