@@ -105,11 +105,12 @@ def test_every_step_is_judged_once_and_begins_with_what_that_found(loss: str) ->
     assert [record.updates for record in outcome.trace] == list(range(1, len(outcome.trace) + 1))
     gaps = [record.certificate.gap for record in outcome.trace]
     assert gaps == sorted(gaps, reverse=True)
-    limit: dict[str, Any] = {"gap": 0.0, "record_every": 10**6, "max_steps": outcome.trace[-1].visits}
-    own = dualgap.fit(X, y, loss=loss, solver="newton", **limit)  # without judgements it makes its own gradients
-    assert own.trace[-1].updates == len(outcome.trace)
-    assert own.trace[-1].entries == outcome.trace[-1].entries + (len(outcome.trace) - 1) * X.size
-    np.testing.assert_allclose(own.coef, outcome.coef, rtol=1e-9, atol=1e-11)
+    solver: Any = outcome.solver
+    state = solver.aim(solver.start(outcome.problem, None), outcome.state.solver.tol)
+    for _ in outcome.trace:  # without judgements it makes its own gradients
+        state = solver.step(outcome.problem, state, 1, None)
+    assert state.counts.entries == outcome.trace[-1].entries + (len(outcome.trace) - 1) * X.size
+    np.testing.assert_allclose(state.w, outcome.coef, rtol=1e-9, atol=1e-11)
 
 
 def tall() -> tuple[Any, np.ndarray]:
