@@ -10,8 +10,8 @@ but none of them ever hits the cache in the next process.
 
 Why a cache folder of our own: Numba watches only the file that a kernel is written in. After an edit of
 ``losses.py`` it would go on serving machine code of the old losses. So the folder is named by a hash of everything
-that kernels are made of: the building blocks below and the kernel's own file. Kernels therefore call only kernels
-of their own file and of the building blocks.
+that a kernel is made of: its own file, the files of the kernels that its file imports, directly or not, and the files
+of the types whose methods it may call (``TYPES``, with what those stand on).
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic, overload_method
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
-BUILDING_BLOCKS = ("jit.py", "sums.py", "random.py", "decimals.py", "losses.py", "rows.py", "rates.py")
+TYPES = ("jit.py", "sums.py", "random.py", "decimals.py", "losses.py", "rows.py", "rates.py")
+"""Files with ``kernel_type`` classes, which reach kernels as arguments, and the files of kernels that these call."""
 
 compiled: bool = not numba.config.DISABLE_JIT
 """False under ``NUMBA_DISABLE_JIT=1``, where the same code runs as plain Python."""
@@ -80,11 +82,22 @@ def _usable_root() -> Path | None:
         return None
 
 
+def made_of(namespace: dict[str, Any], found: set[str] | None = None) -> set[str]:
+    """Files of the kernels in a module's namespace, and of those that they in turn may call."""
+    found = set() if found is None else found
+    for value in namespace.values():
+        if isinstance(value, Dispatcher) and value.py_func.__code__.co_filename not in found:
+            found.add(value.py_func.__code__.co_filename)
+            made_of(value.py_func.__globals__, found)
+    return found
+
+
 @functools.cache
-def _stamp(file: str) -> str:
+def _stamp(files: frozenset[str]) -> str:
+    """Of the contents of some files and of the types' files. Names are left out: a moved package keeps its cache."""
     here = Path(__file__).parent
-    parts = [here / name for name in BUILDING_BLOCKS] + [Path(file)]
-    return hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:16]
+    parts = sorted(Path(file).read_bytes() for file in files.union(str(here / name) for name in TYPES))
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
 @overload
@@ -98,7 +111,8 @@ def kernel(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]
     root = _usable_root()
     before = numba.config.CACHE_DIR
     if root is not None:
-        numba.config.CACHE_DIR = str(root / _stamp(inspect.getfile(function)))
+        files = made_of(function.__globals__) | {function.__code__.co_filename}
+        numba.config.CACHE_DIR = str(root / _stamp(frozenset(files)))
     try:
         compile_lazily: Callable[[F], F] = njit(cache=root is not None, nogil=True, error_model="numpy", **options)
         return compile_lazily(function)
