@@ -295,7 +295,9 @@ class Loop:
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
             self.last = None
-            if self.visits == self.judged.visits:  # bring back what the solver was about to be told
+            if (
+                self.visits == self.judged.visits and not self._rides()
+            ):  # bring back what the solver was about to be told
                 self._judge(solver.point(problem, self.state), "solver")
         elif warm is not None:
             self._judge(warm, "warm start")

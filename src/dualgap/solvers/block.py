@@ -67,6 +67,8 @@ class BlockMinimisation:
                 except InputError as error:
                     engine.failure = str(error)
                     break
+                if engine.judged:  # before further visits: where a run sees it must not depend on the budgets
+                    break
             before = state.progress
             state = out_of_core.train(problem, engine, state, min(stop - before.visits, before.owed), False)
             owed = before.owed - (state.progress.visits - before.visits)
@@ -110,7 +112,7 @@ class BlockMinimisation:
             if piece.last and state.progress.row == 0:
                 break
         owed = self.inner * state.progress.size
-        return state._replace(progress=state.progress._replace(owed=owed))
+        return engine.noted(state._replace(progress=state.progress._replace(owed=owed)))
 
     def _select(self, engine: Engine, state: State) -> int:
         """Evict what is not kept for the next block; how many rows stay."""

@@ -96,6 +96,8 @@ class CachedLoops:
                 except InputError as error:
                     engine.failure = str(error)
                     break
+                if engine.judged:  # before further visits: where a run sees it must not depend on the budgets
+                    break
                 progress = state.progress
             left = stop - progress.visits
             slice_ = min(left, progress.owed) if progress.owed > 0 else min(left, progress.size)

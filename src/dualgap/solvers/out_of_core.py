@@ -48,6 +48,21 @@ class Progress(NamedTuple):
     entries: int
 
 
+class Frozen(NamedTuple):
+    """The point that is judged in passing, as it was when a pass over the data began; empty: that pass judges none."""
+
+    w: Floats
+    b: float
+    beta: Floats
+    number: int  # of the pass
+    seen: int = 0  # chunks of that pass
+
+    @property
+    def grows(self) -> bool:
+        """It is empty at first."""
+        return True
+
+
 class State(NamedTuple):
     """w = w(beta) at all times. The rows at hand are named by ``ids`` and not kept here: they are read again."""
 
@@ -57,6 +72,8 @@ class State(NamedTuple):
     order: Any  # uint32: a permutation of the slots, those in use first
     slack: Floats  # by how much a row was satisfied when it was last seen; 0 if it is not
     rng: Words
+    room: int  # entries that the ring holds, which decides when rows must leave; 0 before there is one
+    frozen: Frozen
     progress: Progress
 
     @property
@@ -95,7 +112,12 @@ def begin(problem: Problem, warm: Point | None, seed: int, rows: int) -> State:
     w, b, beta = dual_start(problem, warm)
     progress = Progress(b, 0, -1, 9.0, 0.0, 0, 0, 0, 0, 0, 0, 0)
     order = np.arange(rows, dtype=np.uint32)
-    return State(w, beta, np.zeros(rows, dtype=np.int64), order, np.zeros(rows), generator(seed), progress)
+    ids, slack = np.zeros(rows, dtype=np.int64), np.zeros(rows)
+    return State(w, beta, ids, order, slack, generator(seed), 0, _nothing(-1), progress)
+
+
+def _nothing(number: int) -> Frozen:
+    return Frozen(np.zeros(0), 0.0, np.zeros(0), number)
 
 
 class Engine:
@@ -113,14 +135,18 @@ class Engine:
         mean = source.entries / source.n
         feed = self._on_disk.feed
         dtype = np.float32 if feed.value_bytes == 4 else np.float64
-        room = max(16, int(ROOM * mean * state.ids.size))
+        room = state.room or max(16, int(ROOM * mean * state.ids.size))
         self.ring = Ring(state.ids, state.order, state.slack, room, dtype, grows=self._on_disk.memory_budget is None)
         if state.progress.size:
             self._restore(state)
         progress = state.progress
+        order = order or (lambda number: range(feed.chunks))
+        self._frozen, self._lockstep = _nothing(-1), lockstep
+        if lockstep and rides and state.frozen.number == progress.number:
+            self._thaw(state.frozen, order(progress.number))
         self.reader = Reader(
             self._on_disk.load,
-            order or (lambda number: range(feed.chunks)),
+            order,
             at=(progress.number, progress.chunk),
             lockstep=lockstep,
             waits=waits,
@@ -145,7 +171,15 @@ class Engine:
             self.piece = None
             number, chunk = (piece.number + 1, 0) if piece.last else (piece.number, piece.position + 1)
             progress = progress._replace(row=0, number=number, chunk=chunk)
-        return state._replace(progress=progress)
+        return self.noted(state._replace(progress=progress))
+
+    def noted(self, state: State) -> State:
+        """The state with what a resumed run needs to know of the ring and of the judgement in passing.
+
+        A reader on a thread of its own is ahead of the state: its judgement is lost where a run is resumed.
+        """
+        frozen = self._frozen if self._lockstep else state.frozen
+        return state._replace(room=self.ring.values.size, frozen=frozen)
 
     def close(self) -> None:
         """End the Reader."""
@@ -173,16 +207,33 @@ class Engine:
         """On the Reader's thread: the certificate of the point as it was when the pass began."""
         if not self._rides:
             return
+        if self._frozen.number == piece.number and piece.position < self._frozen.seen:
+            return  # the run was resumed within this chunk
         if piece.first:
-            state = self._state
-            fresh = piece.number == 0 and not state.beta.any()
-            frozen = Point(state.w.copy(), self.b, state.beta.copy())
-            self._passing = None if fresh else InPassing(Judging(self._problem, frozen))
+            state, number = self._state, piece.number
+            fresh = number == 0 and not state.beta.any()
+            self._freeze(_nothing(0) if fresh else Frozen(state.w.copy(), self.b, state.beta.copy(), number))
+        self._frozen = self._frozen._replace(seen=piece.position + 1)
         if self._passing is not None:
             self._passing.add(piece.block)
             if piece.last:
                 self.judged.append((self._passing.point, self._passing.judgement()))
                 self._passing = None
+
+    def _freeze(self, frozen: Frozen) -> None:
+        """Judge this point in the pass that has begun."""
+        self._frozen = frozen
+        point = Point(frozen.w, frozen.b, frozen.beta)
+        self._passing = InPassing(Judging(self._problem, point)) if frozen.w.size else None
+
+    def _thaw(self, frozen: Frozen, order: Any) -> None:
+        """Go on with the judgement that was under way when the run ended: read again what it had seen."""
+        self._freeze(frozen)
+        if frozen.seen == len(order):
+            self._passing = None  # it was complete
+        if self._passing is not None:
+            for k in order[: frozen.seen]:
+                self._passing.add(self._on_disk.load(int(k)))
 
 
 _engines: weakref.WeakKeyDictionary[Source, Engine] = weakref.WeakKeyDictionary()
