@@ -130,3 +130,45 @@ def test_ocas_needs_fewer_rounds_and_its_primal_never_rises() -> None:
     assert ocas.converged
     assert perf.converged
     assert 2 * ocas.trace[-1].updates < perf.trace[-1].updates
+
+
+def test_a_cut_that_is_known_is_not_added_again() -> None:
+    problem = setting()
+    cuts = add_cut(problem, no_cuts(40, 5), np.zeros(40))
+    again = add_cut(problem, cuts, np.zeros(40))
+    assert again.offsets.size == 1
+    assert (cuts.known, again.known) == (0, 1)
+
+
+@pytest.mark.parametrize("bias", ["none", "augmented", "exact"])
+@pytest.mark.parametrize("solver", ["svmperf", "ocas"])
+def test_multipliers_may_be_tiny(solver: str, bias: str) -> None:
+    """Long rows under a weak regulariser have multipliers far below DAQP's tolerances."""
+    rng = np.random.default_rng(3)
+    X = 1e6 * rng.normal(size=(30, 4))
+    y = np.where(X @ rng.normal(size=4) > 0, 1.0, -1.0)
+    outcome = dualgap.fit(X, y, C=1e-2, solver=solver, bias=bias, gap=1e-2)
+    assert outcome.converged
+    assert np.abs(outcome.dual).max() < 1e-9
+
+
+@pytest.mark.parametrize("bias", ["none", "augmented"])
+@pytest.mark.parametrize("solver", ["svmperf", "ocas"])
+def test_a_run_without_new_cuts_ends(solver: str, bias: str) -> None:
+    """Columns of very different scales: with no other limit, each run ends and says why."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(12, 3)) * [1e5, 1.0, 1e-5]
+        y = np.where(rng.random(12) < 0.5, 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+        outcome = dualgap.fit(X, y, C=1.0, solver=solver, bias=bias, gap=1e-12, max_epochs=3000)
+        assert outcome.reason.name in ("gap", "stalled", "rounding")
+        assert outcome.certificate.relative_gap < 0.2
+
+
+def test_a_line_search_does_not_follow_rounding_errors() -> None:
+    """One row: after the first round the way to the master's solution is a rounding error."""
+    X, y = np.random.default_rng(0).normal(size=(12, 3)), np.where(np.arange(12) % 2, 1.0, -1.0)
+    outcome = dualgap.fit(X, y, solver="ocas", sample_weight=1.0 * (np.arange(12) == 3), gap=1e-9)
+    assert outcome.converged
+    np.testing.assert_allclose(outcome.coef, y[3] * X[3] / (X[3] @ X[3]), rtol=1e-9)

@@ -7,7 +7,8 @@ import pytest
 from sklearn.svm import SVC
 
 import dualgap
-from dualgap.losses import LOSSES
+from dualgap.bias import make_bias
+from dualgap.losses import LOSSES, make_loss
 from dualgap.problem import Problem
 from dualgap.solvers.decomposition import SMO, Decomposition, pair_step
 from dualgap.sources import in_memory
@@ -77,7 +78,7 @@ def test_sums_and_boxes_hold_and_cutting_the_work_makes_no_difference(solver: De
 
     def run(budget: int) -> object:
         state = solver.start(problem, None)
-        while state.counts.visits < 6000:
+        while state.counts.visits < 6000 and solver.finished(state) is None:
             state = solver.step(problem, state, min(budget, 6000 - state.counts.visits), None)
             assert abs(state.v.sum()) <= 1e-12
             assert np.all((state.v * y >= 0) & (state.v * y <= 1))
@@ -119,3 +120,46 @@ def test_auto_takes_the_hard_margin_to_a_solver_that_can() -> None:
     assert outcome.solver.name == "decomposition"
     assert outcome.coef[0] == pytest.approx(1.0, rel=1e-6)
     assert outcome.intercept == pytest.approx(-1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("C", [1.0, np.inf])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_weights_may_leave_one_class_or_one_row(solver: str, C: float) -> None:
+    """A constant score of the right sign fits such rows: the bias is free."""
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((12, 3)), np.where(np.arange(12) % 2, 1.0, -1.0)
+    for weight in (y > 0, y < 0, np.arange(12) == 3):
+        outcome = dualgap.fit(X, y, C=C, bias="exact", solver=solver, sample_weight=1.0 * weight)
+        assert outcome.reason.name == "gap"
+        assert outcome.certificate.primal == 0.0
+        assert np.all(y[weight] * (X[weight] @ outcome.coef + outcome.intercept) >= 1.0)
+
+
+@pytest.mark.parametrize(("solver", "options"), [("smo", {}), ("decomposition", {"q": 4})])
+def test_the_default_limit_leaves_room_for_as_many_steps_as_there_are_rows(
+    solver: str, options: dict[str, int]
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 10))
+    y = np.where(X @ rng.standard_normal(10) + rng.standard_normal(1500) > 0, 1.0, -1.0)
+    outcome = dualgap.fit(X, y, bias="exact", solver=solver, **options)
+    assert outcome.converged
+    assert outcome.trace[-1].updates >= 1500
+
+
+@pytest.mark.parametrize("solver", [Decomposition(), SMO()], ids=lambda solver: str(solver.name))
+def test_a_solver_that_can_change_nothing_more_says_so(solver: Decomposition) -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((9, 2)), np.where(np.arange(9) % 3, 1.0, -1.0)
+    problem = Problem(in_memory(X, y), make_loss("hinge"), 0.05, make_bias("exact", 1.0))
+    state = solver.start(problem, None)
+    for _ in range(300):
+        state = solver.step(problem, state, 1000, None)
+        if solver.finished(state) is not None:
+            break
+    reason = solver.finished(state)
+    assert reason is not None
+    assert reason.name == "stalled"
+    assert problem.certify(solver.point(problem, state)).relative_gap <= 1e-12
+    visits = state.counts.visits
+    assert solver.step(problem, state, 1000, None).counts.visits == visits

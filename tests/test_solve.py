@@ -21,7 +21,9 @@ import dualgap
 from dualgap.losses import LOSSES, Hinge
 from dualgap.problem import Certificate, Judgement, Point, Problem
 from dualgap.solve import Counts, Loop, Record, solve
+from dualgap.solvers import SOLVERS
 from dualgap.solvers.dcd import DCD
+from dualgap.solvers.quadratic import ROUNDS
 from dualgap.sources import in_memory
 from dualgap.stopping import Callback, GapBelow, Reason, Seconds, Stalled, epochs, steps
 from dualgap.watchers import JsonLines, Progress
@@ -90,6 +92,28 @@ def test_limits_are_met_exactly() -> None:
     assert outcome.trace[-1].visits == 500
     assert outcome.reason.name == "max_epochs"
     assert not outcome.converged
+
+
+STEPS = {  # row visits of one step at most, which may pass a limit, in units of n
+    "asdca": 1.0, "svmperf": 1.0, "ocas": 1.0, "smo": 1.1, "decomposition": 1.5, "newton": ROUNDS + 2.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_limits_are_passed_by_one_step_at_most_and_the_reason_says_so(name: str) -> None:
+    """The certificate and the reason belong to what was done, and not to what was asked for."""
+    X, y = toy(n=120, d=6)
+    bias = "exact" if name in ("smo", "decomposition") else "none"
+    for key, value in (("max_epochs", 0.5), ("max_epochs", 2.5), ("max_steps", 7), ("max_steps", 501)):
+        limits: dict[str, Any] = {"max_epochs": None, key: value}
+        outcome = dualgap.fit(X, y, solver=name, bias=bias, gap=0.0, C=10.0, **limits)
+        limit = value if key == "max_steps" else value * 120
+        done = outcome.trace[-1].visits
+        assert outcome.reason.name == key
+        assert limit <= done <= limit + STEPS.get(name, 0.0) * 120
+        made = done if key == "max_steps" else done / 120
+        assert outcome.reason.message.startswith(f"stopped after {made:.6g} ")
+        assert (f"{key}={value:g}, " in outcome.reason.message) == (done > limit)
 
 
 def test_time_limit_ends_a_run_that_would_go_on() -> None:

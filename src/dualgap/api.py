@@ -80,7 +80,9 @@ def fit(
     sample_weight : array of n numbers >= 0
         Weight 2 is the row twice, weight 0 is no row.
     max_epochs, max_steps, time_limit : numbers or None
-        Limits: row presentations in units of n, row presentations, seconds.
+        Limits: row presentations in units of n, row presentations, seconds. ``decomposition`` and ``smo`` count the
+        rows that they move, not all that they read. Some solvers (``newton``, ``asdca``, ``svmperf``, ``ocas``,
+        ``decomposition``, ``smo``) pass a limit by up to one of their steps; the reason then says how far they came.
     threads : int
         Threads for passes over all rows.
     seed : int

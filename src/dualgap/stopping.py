@@ -84,9 +84,13 @@ class Visits(_Combines):
         if record.visits < self.limit:
             return None
         shown = self.limit if self.shown is None else self.shown
+        done = f"{shown:g} {self.what}"
+        if record.visits > self.limit:  # a solver may pass it by one step that it does not cut
+            made = record.visits if self.shown is None else record.epochs
+            done = f"{made:.6g} {self.what} ({self.name}={shown:g}, and the last step was not cut)"
         return Reason(
             self.name,
-            f"stopped after {shown:g} {self.what} at relative gap {record.certificate.relative_gap:.3g}; "
+            f"stopped after {done} at relative gap {record.certificate.relative_gap:.3g}; "
             f"raise {self.name} or loosen the gap asked for",
         )
 

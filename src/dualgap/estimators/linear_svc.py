@@ -50,7 +50,8 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     solver_options : dict, default=None
         Options of that solver, such as ``{"shrinking": False}``.
     max_iter : float, default=1000
-        The largest number of epochs for each classifier; an epoch is one visit per row of positive weight.
+        The largest number of epochs for each classifier; an epoch is one visit per row of positive weight
+        (``decomposition`` and ``smo`` count the rows that they move). Solvers may pass it by one step.
     warm_start : bool, default=False
         Whether ``fit`` begins at the dual points of the last ``fit``. It begins afresh where these are not of the same
         shape, or not feasible for the new loss or labels.

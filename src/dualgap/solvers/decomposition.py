@@ -17,7 +17,10 @@ the step on a pair,
   replaces the kernel.
 - ``smo`` (Platt 1998) is q = 2, with the second row chosen by second-order information (Fan, Chen and Lin, JMLR 2005).
 
+A round counts as visits of the rows of its working set, though it reads all active rows once (a pair step of ``smo``
+twice): the number of rounds needed grows with n, so an epoch is n rows moved, and ``entries`` counts what is read.
 Rows that sit firmly at a bound are left out (shrinking) until the rest is solved to a threshold, then all come back.
+Where a step changes no dual variable in float64, though the gradients were just computed anew, the run ends.
 
 C = infinity is the hard margin: the boxes have no upper bound, and the loss is infinite below the margin. A primal
 point is then made feasible by stretching w until the least margin is 1. Where the data are not separable the dual grows
@@ -44,6 +47,8 @@ from ..sums import gamma, norm
 
 _FALL = 0.2  # factor of the threshold each time all rows come back
 _REVIEW = 1000  # pair steps of smo between two looks at what can be left out
+_RESOLUTION = 4.0 * float(np.finfo(np.float64).eps)  # of gradients, as a part of the largest one
+_READS = 2_000_000  # rows that a call reads at most, or those of one round: limits in seconds must not wait for more
 MARGIN_LIMIT = 1e-6  # of the longest row: data with no larger margin count as not separable
 
 
@@ -60,6 +65,8 @@ class State(NamedTuple):
     bias: float
     proven: float  # no separating hyperplane has a larger margin (hard margin only), as a part of the longest row
     steps: int  # pair steps since the last look at what can be left out (smo)
+    moved: bool  # since all rows came back
+    stuck: bool  # no step changes anything any more
     paused: bool
     counts: Counts
 
@@ -90,15 +97,17 @@ class Decomposition:
                 v, w = source.weight * problem.bias.feasible(warm.beta, source.weight), judged.w
         order = np.flatnonzero(source.weight)
         state = State(
-            v, w, np.zeros(source.n), order, order.size, math.inf, math.inf, 0.0, math.inf, 0, False, Counts()
-        )
+            v, w, np.zeros(source.n), order, order.size, math.inf, math.inf, 0.0, math.inf, 0, False, False, False,
+            Counts(),
+        )  # fmt: skip
         return _all_back(problem, state)
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """Rounds until the budget is spent or all rows come back."""
-        end = state.counts.visits + budget
+        end, reads = state.counts.visits + budget, 0
         state = state._replace(paused=False)
-        while state.counts.visits < end and not state.paused:
+        while state.counts.visits < end and not (state.paused or state.stuck) and reads < _READS:
+            reads += state.active
             state = self._round(problem, state)
         return state
 
@@ -107,14 +116,13 @@ class Decomposition:
         low, high = _bounds(problem)
         rows = state.order[: state.active]
         up, down = _choose(state, rows, low, high, self.q // 2)
-        highest, lowest = (
-            state.gradient[up[0]] if up.size else -math.inf,
-            state.gradient[down[0]] if down.size else math.inf,
-        )
-        violation = float(highest - lowest)
+        highest, lowest = _ends(state, up, down)
+        violation = highest - lowest
         state = state._replace(violation=violation, bias=_middle(highest, lowest))
         if state.threshold == math.inf:
             state = state._replace(threshold=_FALL * max(violation, 0.0))
+        if not state.moved and violation <= _resolution(state):
+            return state._replace(stuck=True)
         if violation <= state.threshold:
             return _all_back(problem, state._replace(threshold=_FALL * state.threshold, paused=True))
         working = np.unique(np.concatenate([up, down]))
@@ -123,6 +131,8 @@ class Decomposition:
         before = state.v[working]
         values, slope = before.copy(), state.gradient[working]
         _pair_steps(problem.scale * gram, low[working], high[working], 0.1 * violation, values, slope)
+        if np.array_equal(values, before):
+            return _all_back(problem, state) if state.moved else state._replace(stuck=True)
         change = np.zeros(problem.source.d)
         _move(block.rows, working, values - before, problem.scale, change)
         state.v[working] = values
@@ -134,9 +144,9 @@ class Decomposition:
             else state.active
         )
         counts = Counts(
-            state.counts.visits + rows.size, state.counts.updates + working.size, state.counts.entries + entries
+            state.counts.visits + working.size, state.counts.updates + working.size, state.counts.entries + entries
         )
-        state = state._replace(active=active, counts=counts)
+        state = state._replace(active=active, counts=counts, moved=True)
         return _all_back(problem, state) if _hopeless(problem, state) else state
 
     def point(self, problem: Problem, state: State) -> Point:
@@ -152,14 +162,20 @@ class Decomposition:
         return Point(w, b, beta)
 
     def finished(self, state: State) -> Reason | None:
-        """A hard margin that is proven to be too small to look for."""
-        if state.proven >= MARGIN_LIMIT:
-            return None
-        return Reason(
-            "not separable",
-            f"proven: no hyperplane separates the classes by a margin above {state.proven:.2g} of the longest row, "
-            "so the data count as not separable; use a finite C",
-        )
+        """A hard margin that is proven to be too small to look for, or nothing left to do in float64."""
+        if state.proven < MARGIN_LIMIT:
+            return Reason(
+                "not separable",
+                f"proven: no hyperplane separates the classes by a margin above {state.proven:.2g} of the longest row, "
+                "so the data count as not separable; use a finite C",
+            )
+        if state.stuck:
+            return Reason(
+                "stalled",
+                f"no step changes the dual variables any more in float64 (violation {max(state.violation, 0.0):.3g}); "
+                "rescale the columns of X, loosen the gap asked for or try another solver",
+            )
+        return None
 
 
 @dataclass(frozen=True)
@@ -177,13 +193,15 @@ class SMO(Decomposition):
         low, high = _bounds(problem)
         end = state.counts.visits + budget
         state = state._replace(paused=False)
-        while state.counts.visits < end and not state.paused:
-            left = math.ceil((end - state.counts.visits) / (2 * max(state.active, 1)))
-            allowed = min(_REVIEW - state.steps, left)
+        reads = 0
+        while state.counts.visits < end and not (state.paused or state.stuck) and reads < _READS:
             rows = state.order[: state.active]
+            left = math.ceil((end - state.counts.visits) / 2)
+            affordable = max(1, (_READS - reads) // (2 * max(rows.size, 1)))
+            allowed = min(_REVIEW - state.steps, left, affordable)
             if state.threshold == math.inf:
-                up, down = _choose(state, rows, low, high, 1)
-                state = state._replace(threshold=_FALL * float(state.gradient[up[0]] - state.gradient[down[0]]))
+                highest, lowest = _ends(state, *_choose(state, rows, low, high, 1))
+                state = state._replace(threshold=_FALL * max(highest - lowest, 0.0))
             highest, lowest, done, entries = _smo(
                 block.rows,
                 block.norms,
@@ -197,13 +215,17 @@ class SMO(Decomposition):
                 state.threshold,
                 allowed,
             )
-            counts = Counts(
-                state.counts.visits + 2 * done * rows.size, state.counts.updates + done, state.counts.entries + entries
-            )
+            reads += 2 * done * rows.size
+            counts = Counts(state.counts.visits + 2 * done, state.counts.updates + done, state.counts.entries + entries)
+            violation, moved = highest - lowest, state.moved or done > 0
             state = state._replace(
-                counts=counts, violation=highest - lowest, bias=_middle(highest, lowest), steps=state.steps + done
+                counts=counts, violation=violation, bias=_middle(highest, lowest), steps=state.steps + done, moved=moved
             )
-            if highest - lowest <= state.threshold:
+            if not moved and (violation <= _resolution(state) or (violation > state.threshold and done < allowed)):
+                state = state._replace(stuck=True)
+            elif violation > state.threshold and done < allowed:  # no pair moves: the gradients may have drifted
+                state = _all_back(problem, state._replace(steps=0))
+            elif violation <= state.threshold:
                 state = _all_back(problem, state._replace(threshold=_FALL * state.threshold, paused=True, steps=0))
             elif state.steps == _REVIEW:
                 state = state._replace(steps=0)
@@ -217,7 +239,9 @@ class SMO(Decomposition):
 
 def _bounds(problem: Problem) -> tuple[Floats, Floats]:
     source = problem.source
-    reach = source.weight * source.y * (np.inf if problem.loss.name == "hard-margin" else 1.0)
+    reach = source.weight * source.y
+    if problem.loss.name == "hard-margin":
+        reach = np.where(source.weight > 0.0, source.y * np.inf, 0.0)
     return np.minimum(reach, 0.0), np.maximum(reach, 0.0)
 
 
@@ -243,6 +267,17 @@ def _choose(state: State, rows: Any, low: Floats, high: Floats, half: int) -> tu
         else _extreme(gradient, down, half)
     )
     return rows[first], rows[last]
+
+
+def _ends(state: State, up: Any, down: Any) -> tuple[float, float]:
+    """The largest gradient of the rows that may go up, the smallest of those that may go down; none: -inf, inf."""
+    highest = float(state.gradient[up[0]]) if up.size else -math.inf
+    return highest, float(state.gradient[down[0]]) if down.size else math.inf
+
+
+def _resolution(state: State) -> float:
+    """A violation of this size may be rounding error of the gradients; all are up to date."""
+    return _RESOLUTION * float(np.abs(state.gradient).max())
 
 
 def _extreme(key: Floats, among: Any, count: int) -> Any:
@@ -276,7 +311,7 @@ def _all_back(problem: Problem, state: State) -> State:
         proven = hulls / (mass * longest) if mass * longest > 0.0 else math.inf
     counts = state.counts
     counts = Counts(counts.visits + state.order.size, counts.updates, counts.entries + source.entries)
-    return state._replace(active=state.order.size, proven=proven, counts=counts)
+    return state._replace(active=state.order.size, proven=proven, counts=counts, moved=False)
 
 
 @kernel
@@ -335,7 +370,7 @@ def _smo(
     threshold: float,
     allowed: int,
 ) -> tuple[float, float, int, int]:
-    """Up to ``allowed`` pair steps; the largest g up, the smallest g down, steps made, entries read.
+    """Up to ``allowed`` pair steps, while they move anything; the largest g up, the smallest g down, steps, entries.
 
     The first row wants to go up most. The second is the one whose pair raises the dual most, (g_i - g_j)^2 divided by
     the curvature scale |x_i - x_j|^2, which needs the inner products of all active rows with x_i; one more pass brings
@@ -374,7 +409,10 @@ def _smo(
         if j < 0:
             return highest, lowest, done, entries
         step = pair_step(highest - gradient[j], best, v[i], high[i], v[j], low[j])
+        v_i, v_j = v[i], v[j]
         move(v, i, j, step, low, high)
+        if v[i] == v_i and v[j] == v_j:  # below the resolution of float64
+            return highest, lowest, done, entries
         rows.add(i, scale * step, w)
         rows.add(j, -scale * step, w)
         rows.add(j, 1.0, scattered)

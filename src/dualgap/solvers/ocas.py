@@ -24,9 +24,21 @@ from ..jit import kernel
 from ..problem import Judgement, Point, Problem
 from ..solve import Counts
 from ..stopping import Reason
-from .cutting_planes import Cuts, add_cut, dual_point, master_point, mean_loss, no_cuts, scores, slack, solve_master
+from .cutting_planes import (
+    Cuts,
+    add_cut,
+    dual_point,
+    exhausted,
+    master_point,
+    mean_loss,
+    no_cuts,
+    scores,
+    slack,
+    solve_master,
+)
 
 MIX = 0.1
+FARTHEST = 1e6  # of a step, in units of the way to the master's solution: it multiplies the rounding error of that way
 
 
 class State(NamedTuple):
@@ -78,7 +90,11 @@ class OCAS:
 
     def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
         """One round: cut, master problem, line search."""
-        cuts = solve_master(problem, add_cut(problem, state.cuts, state.next))
+        cuts, entries = add_cut(problem, state.cuts, state.next), 2 * problem.source.entries
+        if cuts.known > 0:  # as svmperf does: that one is new unless the master's solution is the optimum
+            cuts = add_cut(problem, state.cuts, scores(problem, *master_point(problem, state.cuts)))
+            entries += problem.source.entries
+        cuts = solve_master(problem, cuts)
         w_cp, b_cp = master_point(problem, cuts)
         score_cp = scores(problem, w_cp, b_cp)
         step = line_search(problem, state.w, w_cp, state.b, b_cp, state.best, score_cp)
@@ -88,7 +104,7 @@ class OCAS:
         counts = Counts(
             state.counts.visits + problem.present,
             state.counts.updates + 1,
-            state.counts.entries + 2 * problem.source.entries,
+            state.counts.entries + entries,
         )
         penalty = _penalty(problem, w, b)
         lower = _penalty(problem, w_cp, b_cp) + slack(cuts, w_cp, b_cp)
@@ -104,12 +120,12 @@ class OCAS:
         return state, state.b
 
     def finished(self, state: State) -> Reason | None:
-        """The paper's rules, where they are asked for."""
+        """The paper's rules, where they are asked for; or there are no new cuts."""
         if self.r > 0.0 and state.primal - state.lower <= self.r * abs(state.primal):
             return Reason("r", f"P is within r={self.r:g} of the bound of the master problem")
         if state.primal <= self.q:
             return Reason("q", f"P = {state.primal:.6g} is at most q={self.q:g}")
-        return None
+        return exhausted(state.cuts)
 
 
 def line_search(
@@ -132,7 +148,7 @@ def line_search(
     if start >= 0.0:
         return 0.0
     step: float = _zero(at[:count], jumps[:count], start, curvature, total)
-    return step if np.isfinite(step) else 1.0
+    return min(step, FARTHEST) if np.isfinite(step) else 1.0
 
 
 @kernel

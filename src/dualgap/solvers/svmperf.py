@@ -18,7 +18,18 @@ from ..errors import InputError
 from ..problem import Judgement, Point, Problem
 from ..solve import Counts
 from ..stopping import Reason
-from .cutting_planes import Cuts, add_cut, dual_point, master_point, mean_loss, no_cuts, scores, slack, solve_master
+from .cutting_planes import (
+    Cuts,
+    add_cut,
+    dual_point,
+    exhausted,
+    master_point,
+    mean_loss,
+    no_cuts,
+    scores,
+    slack,
+    solve_master,
+)
 
 
 class State(NamedTuple):
@@ -82,7 +93,7 @@ class SVMperf:
         return state._replace(b=2.0 * state.b - centre), state.b
 
     def finished(self, state: State) -> Reason | None:
-        """The paper's rule, where it is asked for."""
+        """The paper's rule, where it is asked for; or there are no new cuts."""
         if self.epsilon == 0.0 or state.violation > self.epsilon:
-            return None
+            return exhausted(state.cuts)
         return Reason("epsilon", f"the newest cut is violated by {state.violation:.3g} <= epsilon={self.epsilon:g}")
