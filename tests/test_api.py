@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,52 @@ REFUSED = [
     ({"bias": "augmented", "rho": 0.0}, "rho=0.0 must lie"),
     ({"penalty": "l1"}, "skglm"),
     ({"penalty": "elasticnet"}, "SGDClassifier"),
+    # of the wrong type
+    ({"bias": True}, "bias=True must be 'none', 'augmented' or 'exact'"),
+    ({"bias": None}, "bias=None must be"),
+    ({"bias": "augmented", "rho": "x"}, "rho='x' must be a number"),
+    ({"rho": None}, "rho=None must be a number"),
+    ({"loss": 3}, "loss=3 is not a loss"),
+    ({"loss": None}, "loss=None is not a loss"),
+    ({"solver": None}, "unknown solver None; there are: asdca"),
+    ({"solver": 3.0}, "unknown solver 3.0"),
+    ({"solver": ["dcd"]}, r"unknown solver \['dcd'\]"),
+    ({"C": True}, "C=True must be a number"),
+    ({"C": "1"}, "C='1' must be a number"),
+    ({"C": np.array([1.0, 2.0])}, r"C=array\(\[1., 2.\]\) must be a number"),
+    ({"C": 10**400}, r"C=1000.*must be a positive finite number"),
+    ({"lam": "1"}, "lam='1' must be a number"),
+    ({"gap": None}, "gap=None must be a number"),
+    ({"gap": "1e-3"}, "gap='1e-3' must be a number"),
+    ({"threads": "2"}, "threads='2' must be a whole number >= 1"),
+    ({"threads": None}, "threads=None must be"),
+    ({"threads": 1.5}, "threads=1.5 must be a whole number >= 1"),
+    ({"seed": 1.5}, "seed=1.5 must be a whole number >= 0"),
+    ({"seed": None}, "seed=None must be"),
+    ({"max_steps": 1.5}, "max_steps=1.5 must be a whole number >= 1"),
+    ({"max_epochs": "10"}, "max_epochs='10' must be a number"),
+    ({"time_limit": [1]}, r"time_limit=\[1\] must be a number"),
+    ({"record_every": "9"}, "record_every='9' must be a whole number"),
+    ({"validation": 0.5, "patience": "5"}, "patience='5' must be a whole number"),
+    ({"validation": np.array([1.0, 2.0])}, "validation y has shape"),
+    ({"sample_weight": 2.0}, "sample_weight has shape"),
+    ({"sample_weight": np.ones((4, 1))}, "sample_weight has shape"),
+    ({"watchers": print}, "watchers=.* must be a list of functions of a Record; put a single one in brackets"),
+    ({"watchers": None}, "watchers=None must be a list"),
+    ({"measures": ["accuracy"]}, r"measures\[0\]='accuracy' cannot be called"),
+    ({"measures": 3}, "measures=3 must be a list"),
+    ({"measures": [lambda point: 0.5]}, "returned 0.5; it must return a dict of numbers"),
+    ({"callback": "stop"}, "callback='stop' cannot be called"),
+    ({"warm": "run.npz"}, r"warm='run.npz' must be an Outcome, a Run \(load_state\), a Model \(load_model\)"),
+    ({"warm": dualgap.Point("x", 0.0, None)}, "warm: w is 'x'; it must be a vector of numbers"),
+    ({"warm": dualgap.Point(np.zeros(2), None, None)}, r"warm: b is \[None\]; it must be a number"),
+    ({"penalty": None}, "penalty=None is not offered"),
+    ({"expand": "poly2", "hash_bits": "8"}, "hash_bits='8' must be a whole number"),
+    ({"memory_budget": "2GB"}, "memory_budget='2GB' is for rows on disk"),
+    ({"y": np.array([1, "a", None, 2], dtype=object)}, "labels of different types"),
+    # out of range: in the terms of the caller, who gave C
+    ({"C": 1e308}, r"C=1e\+308 is out of range: for these rows it must lie between 2.5e-101 and 2.5e\+99"),
+    ({"C": 1e-320}, "C=1e-320 is out of range"),
 ]
 
 
@@ -78,6 +125,49 @@ def test_bad_input_gets_one_clear_line(changes: dict, message: str) -> None:
     with pytest.raises(dualgap.InputError, match=message) as caught:
         dualgap.fit(arguments.pop("X"), arguments.pop("y"), **arguments)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("train", [dualgap.plan, dualgap.one_vs_rest])
+@pytest.mark.parametrize("wrong", [{"bias": True}, {"solver": None}, {"loss": 3}, {"C": "x"}, {"gap": None},
+                                   {"threads": "2"}, {"seed": 1.5}, {"sample_weight": [1.0]},
+                                   {"memory_budget": "2GB"}])  # fmt: skip
+def test_plan_and_one_vs_rest_refuse_the_same(train: Any, wrong: dict) -> None:
+    with pytest.raises(dualgap.InputError, match=next(iter(wrong))):
+        train(X, Y, **wrong)
+
+
+def test_one_vs_rest_refuses_labels_that_are_none() -> None:
+    for y, message in ((None, "y is missing"), ([], "one class only"), (np.ones((4, 1)), "y has shape")):
+        with pytest.raises(dualgap.InputError, match=message):
+            dualgap.one_vs_rest(X, y)
+
+
+def test_messages_are_one_line_and_not_endless() -> None:
+    with pytest.raises(dualgap.InputError) as caught:
+        dualgap.fit("no\nsuch\nfile")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(dualgap.InputError) as caught:
+        dualgap.fit(X, Y, C=np.arange(10_000.0))
+    assert len(str(caught.value)) < 150
+
+
+def test_a_model_that_was_saved_is_a_starting_point(tmp_path: Path) -> None:
+    from dualgap.cli.modelling import model_of
+    from dualgap.files import load_model, save_model
+
+    good = dualgap.fit(X, Y, C=1.0, gap=1e-9, bias="augmented")
+    for duals in (True, False):
+        save_model(tmp_path / "m", model_of(good, good.trace[-1], X, classes=(-1, 1), duals=duals))
+        again = dualgap.fit(X, Y, C=1.0, gap=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd")
+        assert again.trace[0].certificate.primal == pytest.approx(good.certificate.primal)
+        if duals:
+            assert (again.trace[-1].visits, again.reason.name) == (0, "gap")
+    # the other class is the positive one there: the same model with the other sign
+    save_model(tmp_path / "m", model_of(good, good.trace[-1], X, classes=(1, -1)))
+    turned = dualgap.fit(X, -Y, C=1.0, gap=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd")
+    assert turned.trace[-1].visits == 0
+    with pytest.raises(dualgap.InputError, match="warm start of 4 rows and 2 columns for data of 3 rows"):
+        dualgap.fit(X[:3], Y[:3], warm=load_model(tmp_path / "m"))
 
 
 @pytest.mark.parametrize("labels", [[1, -1], [1, 0], [7.5, 3.0], ["spam", "ham"], [True, False]])

@@ -56,6 +56,8 @@ CASES: list[tuple[str | None, str, str]] = [
     (None, "--record-every 0", "record_every=0 must be at least 1"),
     (None, "--seed -1", "Invalid value for '--seed'"),
     (None, "--loss hing", "unknown loss 'hing'; did you mean 'hinge'?"),
+    (None, "--loss quantile", "the loss 'quantile' is not offered; there are: absolute, epsilon-insensitive, hinge"),
+    (None, "--C 1e308", "C=1e+308 is out of range"),
     (None, "--loss hinge:gamma=1", "loss 'hinge' has no parameter 'gamma'"),
     (None, "--loss huber:threshold=-1", "threshold=-1.0 must be a positive finite number"),
     (None, "--solver dcdd", "unknown solver 'dcdd'; did you mean 'dcd'?"),

@@ -405,11 +405,45 @@ def test_losses_by_name() -> None:
     assert parameters_of(Logistic) == {}
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_underscores_will_do_for_hyphens(name: str) -> None:
+    assert make_loss(name.replace("-", "_")) == make_loss(name)
+    assert type(make_loss(name.replace("-", "_"))) is LOSSES[name]
+
+
+SCORES = np.linspace(-3.0, 3.0, 61)
+
+
+@pytest.mark.parametrize(
+    ("name", "targets", "theirs"),
+    [  # what scikit-learn documents for SGDClassifier, SGDRegressor and LinearSVR
+        ("hinge", (-1.0, 1.0), lambda y, s: max(0.0, 1.0 - y * s)),
+        ("squared_hinge", (-1.0, 1.0), lambda y, s: max(0.0, 1.0 - y * s) ** 2),
+        ("log_loss", (-1.0, 1.0), lambda y, s: np.log1p(np.exp(-y * s))),
+        ("modified_huber", (-1.0, 1.0), lambda y, s: -4.0 * y * s if y * s < -1.0 else max(0.0, 1.0 - y * s) ** 2),
+        ("perceptron", (-1.0, 1.0), lambda y, s: max(0.0, -y * s)),
+        ("squared_error", (-1.7, 0.4), lambda y, s: 0.5 * (s - y) ** 2),
+        ("absolute_error", (-1.7, 0.4), lambda y, s: abs(s - y)),
+        ("epsilon_insensitive", (-1.7, 0.4), lambda y, s: max(0.0, abs(s - y) - 0.1)),
+        ("squared_epsilon_insensitive", (-1.7, 0.4), lambda y, s: max(0.0, abs(s - y) - 0.1) ** 2),
+    ],
+)
+def test_names_of_scikit_learn_are_the_same_functions(name: str, targets: Any, theirs: Any) -> None:
+    loss = make_loss(name)
+    for y in targets:
+        for score in SCORES:
+            assert loss.value(y, score) == pytest.approx(theirs(y, score), abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
         ("hing", "did you mean 'hinge'"),
         ("", "unknown loss ''"),
+        ("quantile", "the loss 'quantile' is not offered; there are: absolute, epsilon-insensitive"),
+        ("poisson", "the loss 'poisson' is not offered"),
+        ("quadratic-entropy", "unknown loss 'quadratic-entropy'; there are: absolute"),
+        ("squared_hing", "did you mean 'squared-hinge'?"),
         ("huber:treshold=2", "did you mean 'threshold'"),
         ("logistic:unit=2", "no parameter 'unit'"),
         ("huber:threshold", "threshold"),

@@ -46,7 +46,7 @@ def test_too_small_a_budget_is_refused_with_numbers(name: str, store: Path) -> N
 
 @pytest.mark.parametrize("budget", [0, -5])
 def test_a_budget_is_positive(budget: int, store: Path) -> None:
-    with pytest.raises(InputError, match=f"memory_budget={budget} must be positive"):
+    with pytest.raises(InputError, match=f"memory_budget={budget} must be at least 1"):
         dualgap.fit(store, memory_budget=budget)
 
 

@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arguments import functions, number, shown, whole
+from .arrays import Floats
 from .bias import Bias, make_bias
 from .errors import InputError
 from .expanding import Expansion, expanded, make_expansion
 from .feeds import OnDisk
+from .files.model import Model
 from .losses import Loss, hard_margin, make_loss
 from .opening import Given, source_of
 from .problem import Form, Point, Problem
@@ -47,7 +50,7 @@ def fit(
     callback: Callable[[Record], Any] | None = None,
     measures: Sequence[Measures] = (),
     record_every: int | None = None,
-    warm: Outcome | Run | Point | None = None,
+    warm: Outcome | Run | Model | Point | None = None,
     validation: Any = None,
     patience: int = 5,
     penalty: str = "l2",
@@ -106,9 +109,9 @@ def fit(
         scikit-learn that needs no fitting. ``outcome.expansion`` has it.
     hash_bits : int
         ``poly2`` and ``kmer`` have ``2**hash_bits`` columns (20 by default).
-    warm : Outcome, Run or Point
+    warm : Outcome, Run, Model or Point
         An outcome of the same solver and problem (data, targets, weights, loss, lam or C, bias) goes on where it
-        ended, bit for bit. One of another problem, or a point, is where the run starts.
+        ended, bit for bit. One of another problem, a saved model, or a point is where the run starts.
     **options
         Options of the solver; ``dualgap solvers`` lists them.
 
@@ -118,21 +121,23 @@ def fit(
         ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``, ``state``.
         Ctrl-C ends a run early with the best model so far and ``reason.name == "interrupted"``.
     """
-    if penalty != "l2":
+    if not isinstance(penalty, str) or penalty != "l2":
         raise InputError(
-            f"penalty={penalty!r} is not offered: dualgap regularises by the squared l2 norm only; {_OTHERS}"
+            f"penalty={shown(penalty)} is not offered: dualgap regularises by the squared l2 norm only; {_OTHERS}"
         )
-    if record_every is not None and record_every < 1:
-        raise InputError(f"record_every={record_every!r} must be at least 1")
+    if record_every is not None:
+        record_every = whole("record_every", record_every, 1)
+    watchers = functions("watchers", watchers, "functions of a Record")
+    measures = [_measure(each) for each in functions("measures", measures, "functions of a Point that return a dict")]
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback={shown(callback)} cannot be called; it must be a function of a Record")
     limits = Limits(max_epochs, max_steps, time_limit)
     expansion = make_expansion(expand, hash_bits)
     given = Given(X, y, sample_weight, memory_budget, "cache" in options, expansion, threads)
     task = prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
     rule = task.rule if callback is None else task.rule | Callback(callback)
     if task.validate is not None:
-        if patience < 1:
-            raise InputError(f"patience={patience!r} must be a number of certificates >= 1")
-        rule = rule | NotImproving(patience)
+        rule = rule | NotImproving(whole("patience", patience, 1))
         record_every = record_every or task.problem.present
     if record_every is not None and not task.problem.source.resident:
         if task.validate is None:
@@ -142,8 +147,8 @@ def fit(
         task.solver,
         task.problem,
         rule | Stalled(max(1000 * task.problem.present, 200_000)),  # on tiny data a thousand epochs are nothing
-        tol=gap,
-        warm=_warm(warm, task.problem),
+        tol=task.gap,
+        warm=_warm(_start(warm, task.classes), task.problem),
         watchers=watchers,
         measures=measures,
         record_every=record_every,
@@ -203,7 +208,7 @@ def plan(
             *lines,
             f"{trainer.name} has no useful bound on its steps; it stops when its certificate proves the gap",
         ]
-    return [*lines, *forecast(problem, gap)]
+    return [*lines, *forecast(problem, task.gap)]
 
 
 class Limits(NamedTuple):
@@ -217,11 +222,11 @@ class Limits(NamedTuple):
         """Stop at the gap, or at a limit."""
         rule: Rule = GapBelow(gap)
         if self.max_steps is not None:
-            rule = rule | steps(int(_positive("max_steps", self.max_steps)))
+            rule = rule | steps(whole("max_steps", self.max_steps, 1))
         if self.max_epochs is not None:
-            rule = rule | epochs(_positive("max_epochs", self.max_epochs), present)
+            rule = rule | epochs(number("max_epochs", self.max_epochs), present)
         if self.time_limit is not None:
-            rule = rule | Seconds(_positive("time_limit", self.time_limit))
+            rule = rule | Seconds(number("time_limit", self.time_limit))
         return rule
 
 
@@ -235,6 +240,7 @@ class Task(NamedTuple):
     classes: Any
     validate: Validation | None
     why: str  # "auto" chose this solver
+    gap: float  # relative, asked for
 
 
 def prepare(
@@ -252,9 +258,8 @@ def prepare(
     validation: Any = None,
 ) -> Task:
     """Check everything; nothing is computed yet that takes long."""
-    _positive("gap", gap, zero=True)
-    chosen = make_loss(loss)
-    check_seed(seed)
+    gap, seed = number("gap", gap, zero=True), check_seed(seed)
+    chosen, kind = make_loss(loss), make_bias(bias, rho)
     source, classes, note = source_of(rows, chosen)
     if note is not None:
         warnings.warn(note, stacklevel=3)
@@ -266,13 +271,13 @@ def prepare(
         source, held_out = split_off(source, validation, seed)
     elif validation is not None:
         held_out = given(_grown(validation, rows.expansion), classes, source.d)
-    if math.inf == C and lam is None:
+    if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:
         if chosen.name != "hinge":
             raise InputError(f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}")
         chosen, C = hard_margin(chosen), 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
-    problem = Problem(source, chosen, lam, make_bias(bias, rho))
-    name, why = choose(problem, options) if solver == "auto" else (solver, "")
+    problem = Problem(source, chosen, lam, kind)
+    name, why = choose(problem, options) if isinstance(solver, str) and solver == "auto" else (solver, "")
     if isinstance(source, OnDisk):
         check_from_disk(name, problem.bias.kind)
         source.check = problem.check_targets
@@ -283,7 +288,7 @@ def prepare(
     if check is not None:
         check(problem, rule.allowance(0))
     validate = None if held_out is None else Validation(held_out, chosen)
-    return Task(problem, trainer, rule, form, classes, validate, why)
+    return Task(problem, trainer, rule, form, classes, validate, why, gap)
 
 
 def _grown(pair: Any, expansion: Expansion | None) -> Any:
@@ -296,20 +301,61 @@ def _grown(pair: Any, expansion: Expansion | None) -> Any:
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:
     """Lam, and the form of the objective that the caller thinks in."""
     if C is not None and lam is not None:
-        raise InputError(f"both C={C!r} and lam={lam!r} are given; give one (C = 1/(lam N), N the sum of the weights)")
+        raise InputError(
+            f"both C={shown(C)} and lam={shown(lam)} are given; give one (C = 1/(lam N), N the sum of the weights)"
+        )
     if lam is not None:
-        return _positive("lam", lam, zero=True), "mean"
-    return 1.0 / (_positive("C", 1.0 if C is None else C) * weight), "J"
+        return number("lam", lam, zero=True), "mean"
+    given = number("C", 1.0 if C is None else C)
+    low, high = 1e-100 / weight, 1e100 / weight  # the same range for lam
+    if not low <= given <= high:
+        raise InputError(f"C={given!r} is out of range: for these rows it must lie between {low:.3g} and {high:.3g}")
+    return 1.0 / (given * weight), "J"
 
 
-def _positive(name: str, value: Any, *, zero: bool = False) -> float:
+def _measure(function: Measures) -> Measures:
+    """The same function, with its results checked."""
+
+    def measured(point: Point) -> dict[str, float]:
+        found: Any = function(point)
+        if not isinstance(found, dict):
+            name = getattr(function, "__name__", "a measure")
+            raise InputError(f"measures: {name} returned {shown(found)}; it must return a dict of numbers")
+        return found
+
+    return measured
+
+
+def _start(warm: Any, classes: Any) -> Outcome | Run | Point | None:
+    """What ``warm`` may be; a model that was saved becomes the point that it holds."""
+    if isinstance(warm, Model):
+        if warm.coef.shape[0] > 1:
+            raise InputError(f"warm: a model of {warm.coef.shape[0]} classes; start from a model of two")
+        turned = warm.classes is not None and classes is not None and warm.classes == tuple(classes[::-1])
+        sign = -1.0 if turned else 1.0  # its positive class is the negative one here
+        beta = None if warm.dual is None else sign * warm.dual.toarray()[0]
+        return Point(sign * warm.coef[0], sign * float(warm.intercept[0]), beta)
+    if isinstance(warm, Point):
+        beta = None if warm.beta is None else _floats("beta", warm.beta)
+        return Point(_floats("w", warm.w), float(_floats("b", [warm.b])[0]), beta)
+    if warm is None or isinstance(warm, Outcome | Run):
+        return warm
+    raise InputError(
+        f"warm={shown(warm)} must be an Outcome, a Run (load_state), a Model (load_model) or a Point(w, b, beta)"
+    )
+
+
+def _floats(name: str, values: Any) -> Floats:
+    """A vector of a warm start in float64."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}={value!r} must be a number") from None
-    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise InputError(f"{name}={value!r} must be a {'non-negative' if zero else 'positive'} finite number")
-    return number
+        array = np.asarray(values)
+        if array.ndim == 1 and array.dtype.kind in "iuf":
+            return array.astype(np.float64, copy=False)
+    except ValueError:  # rows of different lengths
+        pass
+    raise InputError(
+        f"warm: {name} is {shown(values)}; it must be {'a number' if name == 'b' else 'a vector of numbers'}"
+    )
 
 
 def _warm(warm: Outcome | Run | Point | None, problem: Problem) -> Run | Point | None:

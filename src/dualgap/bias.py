@@ -26,6 +26,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .arguments import number, shown
 from .arrays import Floats
 from .errors import InputError
 from .sums import total_of
@@ -119,12 +120,15 @@ class Free:
 
 def make_bias(kind: str | Bias, rho: float = 1.0) -> Bias:
     """A bias from its name on the command line."""
-    if not isinstance(kind, str):
+    if isinstance(kind, NoBias | Augmented | Centred | Free):
         return kind
+    rho = number("rho", rho, zero=True)
+    if not isinstance(kind, str):
+        raise InputError(f"bias={shown(kind)} must be 'none', 'augmented' or 'exact'")
     if kind == "none":
         return NoBias()
     if kind == "augmented":
         return Augmented(rho)
     if kind == "exact":
         return Free()
-    raise InputError(f"unknown bias {kind!r}; there are: none, augmented, exact")
+    raise InputError(f"unknown bias {shown(kind)}; there are: none, augmented, exact")

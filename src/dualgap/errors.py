@@ -7,7 +7,10 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Something the caller gave cannot be used; the message says what, and the remedy."""
+    """Something the caller gave cannot be used; the message says what, and the remedy, in one line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.splitlines()))  # the name of a file may hold a newline
 
 
 class InternalError(RuntimeError):
@@ -17,6 +20,6 @@ class InternalError(RuntimeError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of an error message about an unknown name: the nearest known one, and the whole list."""
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}" if known else "there are none"

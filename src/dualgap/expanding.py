@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from .arguments import shown, whole
 from .arrays import Columns, Floats, Offsets, Values, canonical
 from .errors import InputError
 from .feeds import AHEAD, Chunk, Feed
@@ -119,26 +120,26 @@ def make_expansion(spec: Any, bits: int | None = None) -> Expansion | None:
     """From the name on the command line, or from a transformer."""
     if spec is None:
         if bits is not None:
-            raise InputError(f"hash_bits={bits} has nothing to hash without expand")
+            raise InputError(f"hash_bits={shown(bits)} has nothing to hash without expand")
         return None
     if not isinstance(spec, str):
         if bits is not None:
-            raise InputError(f"hash_bits={bits} is for poly2 and kmer; a transformer knows its own width")
+            raise InputError(f"hash_bits={shown(bits)} is for poly2 and kmer; a transformer knows its own width")
         return Transformed(spec) if hasattr(spec, "transform") else _as_it_is(spec)
-    chosen = BITS if bits is None else bits
-    if not 1 <= chosen <= 30:
-        raise InputError(f"hash_bits={bits!r} must lie between 1 and 30")
+    chosen = BITS if bits is None else whole("hash_bits", bits, 1)
+    if chosen > 30:
+        raise InputError(f"hash_bits={shown(bits)} must lie between 1 and 30")
     kind, _, parameter = spec.partition(":")
     if kind == "poly2" and not parameter:
         return Poly2(chosen)
     if kind == "kmer" and parameter.isdigit() and 1 <= int(parameter) <= 64:
         return Kmers(int(parameter), chosen)
-    raise InputError(f"expand={spec!r} is not known; there are: poly2, kmer:K (K from 1 to 64)")
+    raise InputError(f"expand={shown(spec)} is not known; there are: poly2, kmer:K (K from 1 to 64)")
 
 
 def _as_it_is(expansion: Any) -> Expansion:
     if not hasattr(expansion, "apply"):
-        raise InputError(f"expand={expansion!r} is no transformer: it has no method transform")
+        raise InputError(f"expand={shown(expansion)} is no transformer: it has no method transform")
     found: Expansion = expansion
     return found
 

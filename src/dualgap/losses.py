@@ -39,6 +39,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, Protocol
 
+from .arguments import shown
 from .errors import InputError, nearest
 from .jit import kernel, kernel_type
 
@@ -650,20 +651,37 @@ LOSSES: dict[str, type[Any]] = {
 }
 
 
+# Other names of the same functions, most of them scikit-learn's, with the parameters that make them the same.
+_ALIASES: dict[str, tuple[str, dict[str, float]]] = {
+    "log-loss": ("logistic", {}),
+    "log": ("logistic", {}),
+    "squared-error": ("squared", {"scale": 0.5}),  # scikit-learn has (s - y)^2 / 2
+    "absolute-error": ("absolute", {}),
+    "perceptron": ("hinge", {"margin": 0.0}),
+}
+_ABSENT = ("crammer-singer", "exponential", "gamma", "pinball", "poisson", "quantile", "tweedie")
+
 _POSITIVE = {"gamma", "scale", "threshold"}  # parameters that divide or bound; the others may be 0
 
 
 def make_loss(spec: str | Loss) -> Loss:
-    """A loss from its name (``"hinge"``), from name and parameters (``"huber:threshold=2"``), or as it is."""
+    """A loss from its name (``"hinge"``), from name and parameters (``"huber:threshold=2"``), or as it is.
+
+    Names may be written with underscores, as scikit-learn does.
+    """
     if not isinstance(spec, str):
         if type(spec) not in LOSSES.values():
-            raise InputError(f"loss={spec!r} is not a loss; {nearest(str(spec), LOSSES)}")
+            raise InputError(f"loss={shown(spec)} is not a loss; {nearest(str(spec), LOSSES)}")
         return checked(spec)
-    name, _, rest = spec.partition(":")
+    given, _, rest = spec.partition(":")
+    name, parameters = given.replace("_", "-"), {}
+    if name in _ALIASES:
+        name, parameters = _ALIASES[name][0], dict(_ALIASES[name][1])
+    if name in _ABSENT:
+        raise InputError(f"the loss {given!r} is not offered; there are: {', '.join(sorted(LOSSES))}")
     if name not in LOSSES:
-        raise InputError(f"unknown loss {name!r}; {nearest(name, LOSSES)}")
+        raise InputError(f"unknown loss {shown(given)}; {nearest(name, LOSSES)}")
     cls = LOSSES[name]
-    parameters: dict[str, float] = {}
     for part in filter(None, rest.split(",")):
         key, equals, text = part.partition("=")
         if key not in parameters_of(cls):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .api import Limits, fit, prepare
+from .arguments import shown, whole
 from .arrays import Floats
 from .errors import InputError
 from .expanding import Expanded, expanded, make_expansion
@@ -24,7 +25,7 @@ from .feeds import Chunk, Feed, OnDisk
 from .files.store import Store
 from .files.streaming import ChunkFeed, StoreFeed
 from .memory import training_bytes
-from .opening import Given, all_of, streaming_budget, targets_of
+from .opening import Given, all_of, distinct, streaming_budget, targets_of
 from .solve import CtrlC, Outcome, Record, running
 
 _KEPT = 3  # chunks that stay for the runs that are behind
@@ -69,6 +70,8 @@ def one_vs_rest(X: Any, y: Any = None, **options: Any) -> Many:
     given_budget = options.pop("memory_budget", None)
     feed = _feed(X, y, options)
     if feed is not None:
+        if given_budget is not None:
+            given_budget = whole("memory_budget", given_budget, 1)
         if feed.labels is None:
             raise InputError(f"{feed.name}: more than 1,000 different labels, where classes are needed")
         classes = np.array([label for label, _ in feed.labels])
@@ -82,9 +85,13 @@ def one_vs_rest(X: Any, y: Any = None, **options: Any) -> Many:
         found = one_vs_rest(X, y, **options)
         return Many(found.classes, [replace(outcome, expansion=expansion) for outcome in found.outcomes])
     if given_budget is not None:
-        raise InputError(f"memory_budget={given_budget!r} is for rows on disk (a store, a feed)")
+        raise InputError(f"memory_budget={shown(given_budget)} is for rows on disk (a store, a feed)")
+    if y is None:
+        raise InputError("y is missing: give one label a row")
     labels = np.asarray(y)
-    classes = np.unique(labels)
+    if labels.ndim != 1:
+        raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")
+    classes = distinct(labels)
     if classes.size < 2:
         raise InputError("y holds one class only; a classifier needs rows of two")
     return Many(classes, [fit(X, np.where(labels == label, 1.0, -1.0), **options) for label in classes])
@@ -122,7 +129,7 @@ def _from_disk(feed: Feed, classes: Floats, budget: int | None, options: dict[st
             if hasattr(solver, "lockstep"):
                 solver = replace(solver, lockstep=True)
             most = int(np.ceil(getattr(solver, "sweeps", 1.0) * feed.n / feed.chunks))
-            told: dict[str, Any] = {"tol": settings["gap"], "form": task.form, "watchers": watchers, "most": most}
+            told: dict[str, Any] = {"tol": task.gap, "form": task.form, "watchers": watchers, "most": most}
             runs.append(running(solver, task.problem, task.rule, ctrl_c, **told))
         outcomes = _in_turns(runs)
     return Many(classes, [replace(outcome, expansion=expansion) for outcome in outcomes])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .arguments import shown, whole
 from .arrays import Floats
 from .errors import InputError
 from .expanding import Expanded, Expansion
@@ -44,10 +45,11 @@ class Given(NamedTuple):
 def source_of(given: Given, loss: Loss) -> tuple[InMemory | OnDisk, Any, str | None]:
     """A source, the two labels behind -1 and +1 if there are such, and what a user should know."""
     budget, classification = given.memory_budget, loss.task == "classification"
-    if given.threads < 1:
-        raise InputError(f"threads={given.threads!r} must be at least 1")
-    if budget is not None and not ((given.named or given.expansion is not None) and budget > 0):
-        raise InputError(f"memory_budget={budget!r} must be positive, and is for rows on disk (a store, a feed)")
+    if budget is not None:
+        if not given.named and given.expansion is None:
+            raise InputError(f"memory_budget={shown(budget)} is for rows on disk (a store, a feed)")
+        budget = whole("memory_budget", budget, 1)
+    given = given._replace(memory_budget=budget, threads=whole("threads", given.threads, 1))
     if not given.named and given.y is None:
         raise InputError("y is missing: give one label a row")
     if given.named and (given.y is not None or given.sample_weight is not None):
@@ -162,7 +164,7 @@ def two_labels(y: Any) -> tuple[Any, Any]:
         return labels, None  # in_memory has the words for this
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         return labels, None
-    classes = _classes(labels)
+    classes = distinct(labels)
     if classes.size == 1:
         raise InputError(f"y holds one class only ({classes[0]}); a classifier needs rows of two")
     if classes.size > 2:
@@ -173,10 +175,15 @@ def two_labels(y: Any) -> tuple[Any, Any]:
     return np.where(labels == classes[1], 1.0, -1.0), classes
 
 
-def _classes(labels: Any) -> Any:
+def distinct(labels: Any) -> Any:
     """The labels that there are, in order; two numbers are found without sorting."""
-    if labels.dtype.kind in "biuf":
+    if labels.size and labels.dtype.kind in "biuf":
         low, high = labels.min(), labels.max()
         if low < high and ((labels == low) | (labels == high)).all():
             return np.array([low, high])
-    return np.unique(labels)
+    try:
+        return np.unique(labels)
+    except TypeError:  # some are words, some are numbers
+        raise InputError(
+            "y holds labels of different types that cannot be sorted; give all as numbers or all as words"
+        ) from None

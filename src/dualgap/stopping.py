@@ -106,7 +106,7 @@ def steps(limit: int) -> Visits:
 
 def epochs(limit: float, rows: int) -> Visits:
     """At most so many times the number of rows in presentations."""
-    return Visits(math.ceil(limit * rows), "max_epochs", "epochs", limit)
+    return Visits(math.ceil(min(limit * rows, 2.0**62)), "max_epochs", "epochs", limit)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import number
 from .arrays import Floats
 from .bias import Bias, make_bias
 from .errors import InputError
@@ -60,8 +61,8 @@ class Stream:
         seed: int = 0,
         **options: Any,
     ) -> None:
-        self.loss, self.lam, self.bias = make_loss(loss), float(lam), make_bias(bias, rho)
-        check_seed(seed)
+        self.loss, self.lam, self.bias = make_loss(loss), number("lam", lam, zero=True), make_bias(bias, rho)
+        seed = check_seed(seed)
         if classes is not None and not (len(classes) == 2 and classes[0] != classes[1]):
             raise InputError(f"classes={classes!r} must be two different labels, the one behind -1 first")
         if solver not in self.solvers():

@@ -50,6 +50,8 @@ def given(pair: Any, classes: Any, d: int) -> InMemory:
         raise InputError("validation must be a part of the rows between 0 and 1, or a pair (X, y)") from None
     if classes is not None:
         labels = np.asarray(y)
+        if labels.ndim != 1:
+            raise InputError(f"validation y has shape {labels.shape}; it must be one label a row, in one dimension")
         strange = ~np.isin(labels, classes)
         if strange.any():
             bad = int(np.argmax(strange))

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..api import fit
+from ..arguments import flag, number, shown, whole
 from ..arrays import Floats
 from ..bias import Augmented, Bias, Free, NoBias
 from ..errors import InputError
@@ -25,7 +25,7 @@ from ..sources import in_memory
 from ..stopping import Reason
 from ..watchers import Progress
 from . import _convergence
-from ._input import number, options_for, rows_of, thread_count
+from ._input import options_for, rows_of, seed_of, thread_count
 
 
 class Trained(NamedTuple):
@@ -86,10 +86,10 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _bias(self) -> Bias:
         """The only place that says which bias an estimator has."""
-        if not self.fit_intercept:
+        if not flag("fit_intercept", self.fit_intercept):
             return NoBias()
-        if self.bias not in ("exact", "augmented"):
-            raise InputError(f"bias={self.bias!r} must be 'exact' or 'augmented' (fit_intercept=False is no bias)")
+        if not isinstance(self.bias, str) or self.bias not in ("exact", "augmented"):
+            raise InputError(f"bias={shown(self.bias)} must be 'exact' or 'augmented' (fit_intercept=False is no bias)")
         return Free() if self.bias == "exact" else Augmented(number("intercept_scaling", self.intercept_scaling))
 
     def _train(
@@ -101,8 +101,9 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         C, tol = number("C", self.C), number("tol", self.tol, zero=True)
         max_iter = number("max_iter", self.max_iter)
         bias, options = self._bias(), options_for(self.solver_options)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = seed_of(self.random_state)
         warm = self._warm_points(count, *X.shape)
+        verbose = whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         source = in_memory(X, weight, weight)  # checked once, whatever the number of models; fit puts in the targets
         ctrl_c = CtrlC()
 
@@ -122,7 +123,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
                 max_epochs=max_iter,
                 threads=threads // workers,
                 seed=seed,
-                watchers=[Progress(tol)] if self.verbose and workers == 1 else [],
+                watchers=[Progress(tol)] if verbose and workers == 1 else [],
                 callback=interrupted,
                 warm=warm(k),
                 **options,
@@ -153,7 +154,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _warm_points(self, count: int, n: int, d: int) -> Callable[[int], Point | None]:
         """Where to begin: at the last fit's points if that is wanted and they fit, else nowhere in particular."""
-        if not self.warm_start or not hasattr(self, "dual_coef_"):
+        if not flag("warm_start", self.warm_start) or not hasattr(self, "dual_coef_"):
             return lambda k: None
         coef, intercept, dual, bounds = self.coef_, self.intercept_, self.dual_coef_, self._dual_bounds
         if dual.shape != (count, n) or coef.shape != (count, d):

@@ -3,45 +3,42 @@
 from __future__ import annotations
 
 import inspect
-import math
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
 from ..api import fit
+from ..arguments import number, shown
 from ..arrays import Floats
 from ..errors import InputError, nearest
 from ..losses import LOSSES, Loss, make_loss
 
 
-def number(name: str, value: Any, *, zero: bool = False) -> float:
-    """A positive finite float (or 0, where that is allowed), or an error that names the parameter."""
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}={value!r} must be a number") from None
-    if not math.isfinite(found) or found < 0 or (found == 0 and not zero):
-        raise InputError(f"{name}={value!r} must be a {'non-negative' if zero else 'positive'} finite number")
-    return found
-
-
 def thread_count(n_jobs: Any) -> int:
     """Threads for ``n_jobs`` as scikit-learn and joblib count them: None is 1, -1 all cores, -2 all but one."""
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise InputError(f"n_jobs={n_jobs!r} must be a whole number other than 0, or None (-1 is all cores)")
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise InputError(f"n_jobs={shown(n_jobs)} must be a whole number other than 0, or None (-1 is all cores)")
     return int(effective_n_jobs(n_jobs))
 
 
+def seed_of(random_state: Any) -> int:
+    """A seed drawn from what scikit-learn takes for a ``random_state``."""
+    try:
+        generator = check_random_state(random_state)
+    except ValueError:
+        raise InputError(
+            f"random_state={shown(random_state)} must be an int from 0 to 2**32 - 1, a RandomState or None"
+        ) from None
+    return int(generator.randint(np.iinfo(np.int32).max))
+
+
 def loss_for(spec: str | Loss, task: str, estimator: str) -> Loss:
-    """A loss for this task; names may be written with underscores, as scikit-learn does."""
-    if isinstance(spec, str):
-        name, colon, parameters = spec.partition(":")
-        spec = name.replace("_", "-") + colon + parameters
+    """A loss for this task."""
     loss = make_loss(spec)
     if loss.task != task:
         fitting = sorted(name for name, cls in LOSSES.items() if cls.task == task)
@@ -54,10 +51,10 @@ def options_for(options: dict[str, Any] | None) -> dict[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, dict):
-        raise InputError(f"solver_options={options!r} must be a dict, such as {{'shrinking': False}}")
+        raise InputError(f"solver_options={shown(options)} must be a dict, such as {{'shrinking': False}}")
     for key in options:
-        if key in inspect.signature(fit).parameters:
-            raise InputError(f"solver_options has {key!r}, which is no option of any solver; it belongs elsewhere")
+        if not isinstance(key, str) or key in inspect.signature(fit).parameters:
+            raise InputError(f"solver_options has {shown(key)}, which is no option of any solver; it belongs elsewhere")
     return dict(options)
 
 
@@ -86,9 +83,15 @@ def weights_of(sample_weight: Any, n: int) -> Floats:
     """One float64 weight a row; ``fit`` refuses negative ones by name."""
     if sample_weight is None:
         return np.ones(n)
-    weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if weight.shape != (n,):
-        raise InputError(f"sample_weight has shape {weight.shape} and X has {n} rows; give one weight a row")
+    try:
+        shape = np.asarray(sample_weight).shape
+        if shape != (n,):
+            raise InputError(f"sample_weight has shape {shape} and X has {n} rows; give one weight a row")
+        weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"sample_weight cannot be used: {error}") from None
     return np.asarray(weight)
 
 
@@ -104,7 +107,9 @@ def class_factors(class_weight: Any, labels: Any, codes: Any, weight: Floats) ->
         np.divide(weight.sum(), np.count_nonzero(totals) * totals, out=factors, where=totals > 0)
         return factors
     if not isinstance(class_weight, dict):
-        raise InputError(f"class_weight={class_weight!r} must be a dict from labels to weights, 'balanced' or None")
+        raise InputError(
+            f"class_weight={shown(class_weight)} must be a dict from labels to weights, 'balanced' or None"
+        )
     for label, value in class_weight.items():
         number(f"class_weight[{label!r}]", value, zero=True)
     return np.asarray(compute_class_weight(class_weight, classes=labels, y=labels))

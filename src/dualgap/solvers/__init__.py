@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from math import isfinite
 from typing import Any
 
+from ..arguments import shown, whole
 from ..errors import InputError, nearest
 from ..losses import LOSSES, Loss
 from ..problem import Problem
@@ -127,8 +128,8 @@ def can_have(solver: type[Any], bias: str) -> bool:
 
 def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bias: str) -> Solver:
     """A solver by name; it must be made for the loss and the bias, and every option must be one that it has."""
-    if name not in SOLVERS:
-        raise InputError(f"unknown solver {name!r}; {nearest(name, [*SOLVERS, 'auto'])}")
+    if not isinstance(name, str) or name not in SOLVERS:
+        raise InputError(f"unknown solver {shown(name)}; {nearest(str(name), [*SOLVERS, 'auto'])}")
     cls = SOLVERS[name]
     if not can_train(cls, loss.name):
         able = ", ".join(other for other in SOLVERS if can_train(SOLVERS[other], loss.name))
@@ -169,7 +170,9 @@ def check_regulariser(name: str, lam: float) -> None:
 
 def check_from_disk(name: str, bias: str) -> None:
     """Most solvers need all rows in memory."""
-    if not getattr(SOLVERS.get(name), "from_disk", False):
+    if not isinstance(name, str) or name not in SOLVERS:
+        return  # `make_solver` has the words for this
+    if not getattr(SOLVERS[name], "from_disk", False):
         able = ", ".join(other for other in SOLVERS if getattr(SOLVERS[other], "from_disk", False))
         raise InputError(
             f"solver {name!r} needs all rows in memory, and these do not fit into the memory budget; these stream "
@@ -182,10 +185,9 @@ def check_from_disk(name: str, bias: str) -> None:
         )
 
 
-def check_seed(seed: int) -> None:
+def check_seed(seed: Any) -> int:
     """A seed is a whole number."""
-    if seed < 0:
-        raise InputError(f"seed={seed!r} must be a whole number >= 0")
+    return whole("seed", seed, 0)
 
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -193,7 +195,7 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 def convert(solver: str, option: Option, value: Any) -> Any:
     """A value of the option's type, from text where the command line gave text."""
-    complaint = f"option {option.name}={value!r} of solver {solver!r} must be of type {option.type}"
+    complaint = f"option {option.name}={shown(value)} of solver {solver!r} must be of type {option.type}"
     if option.type == "bool":
         if isinstance(value, str) and value.lower() in _WORDS:
             return _WORDS[value.lower()]
@@ -211,5 +213,5 @@ def convert(solver: str, option: Option, value: Any) -> Any:
                 raise ValueError
             return number
         return float(value) if option.type == "float" else str(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(complaint) from None

@@ -1,0 +1,69 @@
+"""Checks of what a caller passes: a value of the right kind, or an error that names the argument and what it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError
+
+
+def number(name: str, value: Any, *, zero: bool = False) -> float:
+    """A positive finite float (or 0, where that is allowed)."""
+    found = _scalar(value)
+    if isinstance(found, bool) or not isinstance(found, Real):
+        raise InputError(f"{name}={shown(value)} must be a number")
+    try:
+        found = float(found)
+    except OverflowError:  # an int beyond float64
+        found = math.inf
+    if not math.isfinite(found) or found < 0 or (found == 0 and not zero):
+        raise InputError(f"{name}={shown(value)} must be a {'non-negative' if zero else 'positive'} finite number")
+    return found
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """An int that is at least ``least``; a float will do if it is a whole number."""
+    found = _scalar(value)
+    if isinstance(found, float | np.floating) and math.isfinite(found) and found == math.floor(found):
+        found = int(found)
+    if isinstance(found, bool) or not isinstance(found, Integral):
+        raise InputError(f"{name}={shown(value)} must be a whole number >= {least}")
+    if found < least:
+        raise InputError(f"{name}={shown(value)} must be at least {least}")
+    return int(found)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False (or 1 or 0)."""
+    if isinstance(value, bool | np.bool_) or (isinstance(value, Integral) and value in (0, 1)):
+        return bool(value)
+    raise InputError(f"{name}={shown(value)} must be True or False")
+
+
+def functions(name: str, values: Any, what: str) -> list[Callable[..., Any]]:
+    """A list of functions; ``what`` says of what kind."""
+    if callable(values) or isinstance(values, str) or not isinstance(values, Iterable) or np.ndim(values) == 0:  # type: ignore[arg-type]
+        raise InputError(f"{name}={shown(values)} must be a list of {what}; put a single one in brackets")
+    found = list(values)
+    for k, value in enumerate(found):
+        if not callable(value):
+            raise InputError(f"{name}[{k}]={shown(value)} cannot be called; {name} must be a list of {what}")
+    return found
+
+
+def shown(value: Any) -> str:
+    """A value for a message: one line, not longer than is needed to recognise it."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # an int of more digits than Python is willing to print
+        text = "an int too long to print"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
