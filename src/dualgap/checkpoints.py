@@ -6,7 +6,8 @@ on reading only NamedTuples of this package are made, and no pickle is ever read
 
 from __future__ import annotations
 
-import os
+import zipfile
+import zlib
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,15 @@ from typing import Any
 import numpy as np
 
 from .errors import InputError
+from .files.writing import replacing
 from .solve import Outcome, Run
 
 _CLASS = "class"
+_DAMAGE = (OSError, ValueError, EOFError, KeyError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
 def save_state(path: str | Path, run: Outcome | Run) -> None:
-    """Write a run, or the run of an outcome, to an .npz file: under a temporary name first, then renamed."""
+    """Write a run, or the run of an outcome, to an .npz file, whole or not at all."""
     arrays: dict[str, Any] = {}
 
     def flatten(prefix: str, value: Any) -> None:
@@ -32,16 +35,8 @@ def save_state(path: str | Path, run: Outcome | Run) -> None:
             arrays[prefix[:-1]] = np.asarray(value)
 
     flatten("", run.state if isinstance(run, Outcome) else run)
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
 
 
 def load_state(path: str | Path) -> Run:
@@ -49,7 +44,7 @@ def load_state(path: str | Path) -> Run:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError) as error:
+    except _DAMAGE as error:
         raise InputError(f"{path}: not a saved run ({error})") from None
 
     def rebuild(prefix: str) -> Any:

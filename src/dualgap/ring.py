@@ -61,7 +61,12 @@ class Ring:
         if self.head + needed > self.values.size:
             if not self._grows:
                 row = block.span.start + first
-                raise InputError(f"row {row} has {needed} entries, more than the memory budget holds; raise the budget")
+                held = self.values.nbytes + self.columns.nbytes + SLOT_BYTES * self.slots
+                more = -(-(needed - self.values.size) * held // self.values.size)
+                raise InputError(
+                    f"row {row} has {needed} entries and memory_budget leaves room for {self.values.size}; raise it by "
+                    f"{more} bytes"
+                )
             self._grow(self.head + needed)
         before = size
         self.head, size = _insert(

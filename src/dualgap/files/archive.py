@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..errors import InputError
+from .paths import kind_of_path
 from .writing import replacing
 
 HEADER = "header.json"
@@ -51,9 +52,10 @@ def _seekable(stream: IO[bytes]) -> Iterator[IO[bytes]]:
 def read_archive(path: str | os.PathLike[str], format: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what ``write_archive`` wrote, if it is of that format, of at most that version, and undamaged."""
     path = Path(path)
-    if path.is_dir():
+    kind = kind_of_path(path)
+    if kind == "folder":
         raise InputError(f"{path}: is a folder; give a model file")
-    if not path.exists():
+    if kind == "missing":
         raise InputError(f"{path}: no such file")
     try:
         with path.open("rb") as stream:

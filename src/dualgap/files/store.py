@@ -26,6 +26,7 @@ import numpy as np
 
 from ..errors import InputError
 from .data import Data, csr_over
+from .paths import kind_of_path
 
 KEY = b"dualgap"
 FORMAT, VERSION = "dualgap store", 1
@@ -119,7 +120,7 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         pa = arrow()
         self.path = Path(path)
-        if self.path.is_dir():
+        if kind_of_path(self.path) == "folder":
             raise InputError(f"{self.path}: is a folder; give a file")
         try:
             self._reader = pa.ipc.open_file(pa.OSFile(os.fspath(path)))
@@ -141,15 +142,10 @@ class Store:
 
     def batch(self, k: int) -> Data:
         """The rows of a batch: views of its buffers, after the checksum has been compared."""
-        pa = arrow()
         header = self.header
         first = int(self.starts[k])
         where = f"{self.path}: batch {k} (rows {first} to {first + header.batch_rows[k] - 1})"
-        try:
-            batch = self._reader.get_batch(k)
-            batch.validate(full=True)
-        except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
-            raise InputError(f"{where} is damaged: {_one_line(error)}; convert the file anew") from None
+        batch = sound_batch(self._reader, k, where, full=True)
         if any(column.null_count for column in batch.columns) or batch.num_rows != header.batch_rows[k]:
             raise InputError(f"{where} is damaged: it has other rows than the header says; convert the file anew")
         rows = batch.column(0)
@@ -209,6 +205,17 @@ class Store:
         X = csr_over(values, columns, starts, (header.n, header.d))
         names = None if header.feature_names is None else tuple(header.feature_names)
         return Data(self.path, X, label, header.zero_based, weight, names, digests=tuple(header.digests))
+
+
+def sound_batch(reader: Any, k: int, where: str, *, full: bool) -> Any:
+    """A record batch whose lengths and buffers agree; Arrow aborts the process where a child of any other is read."""
+    pa = arrow()
+    try:
+        batch = reader.get_batch(k)
+        batch.validate(full=full)
+    except (pa.ArrowException, OSError, ValueError, KeyError, IndexError, TypeError, MemoryError) as error:
+        raise InputError(f"{where} is damaged: {_one_line(error)}; convert the file anew") from None
+    return batch
 
 
 def _header(path: Path, found: Any) -> Header:

@@ -16,7 +16,7 @@ from ..feeds import Chunk
 from ..rows import CSR
 from ..sources import in_memory
 from ..sums import Total, TotalByLabel
-from .store import Store, arrow, checksum
+from .store import Store, arrow, checksum, sound_batch
 
 _KEPT = 8  # buffers for batches, more than are in use at a time
 _UNUSED = 3  # references to a buffer that only its list, a loop variable and the question itself hold
@@ -175,7 +175,7 @@ def _places(store: Store) -> list[tuple[int, int, list[tuple[int, int, Any]]]]:
         whole = file.read_buffer()
         reader = pa.ipc.open_file(whole)
         for k in range(reader.num_record_batches):
-            batch = reader.get_batch(k)
+            batch = sound_batch(reader, k, f"{store.path}: batch {k}", full=False)
             entry = batch.column(0).values
             buffers = [batch.column(0).buffers()[1], *(entry.field(m).buffers()[1] for m in (0, 1))]
             buffers += [batch.column(m).buffers()[1] for m in range(1, batch.num_columns)]

@@ -47,6 +47,8 @@ def parse_line(line: bytes, allowed: Range) -> Row | None:
     tokens = list(_TOKEN.finditer(line))
     if not tokens:
         return None
+    if b":" not in line:
+        _refuse_table(line, len(tokens))
     column = 1
     seen: set[int] = set()
     indices, values = [], []
@@ -70,10 +72,27 @@ def parse_line(line: bytes, allowed: Range) -> Row | None:
     return Row(label, indices, values, grouped)
 
 
+def _refuse_table(line: bytes, tokens: int) -> None:
+    """A line of several fields, none of which is index:value."""
+    for separator, words in ((b",", "CSV (commas)"), (b";", "CSV (semicolons)"), (b"\t", "TSV (tabs)")):
+        if separator in line.strip():
+            kind = words
+            break
+    else:
+        if tokens < 3:
+            return
+        kind = "a table (blanks)"
+    raise LineError(
+        f"this looks like {kind} and not like svmlight text, whose rows are LABEL INDEX:VALUE ...; convert it, with "
+        "sklearn.datasets.dump_svmlight_file for instance, or give the arrays to dualgap.fit in Python",
+        1,
+    )
+
+
 def _label(token: bytes) -> float:
     if b"," in token:
         raise LineError(
-            f"{_shown(token)} is several labels (or CSV?); a row must have one: write one file for each label, with "
+            f"{_shown(token)} is several labels; a row must have one: write one file for each label, with "
             "1 where the row has it and -1 where not"
         )
     if b":" in token:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..decimals import Bytes
 from ..errors import InputError
+from .paths import kind_of_path
 
 PIECE = 1_000_000  # bytes: long against the start of a task, short against the arrays that it fills
 STDIN = Path("-")
@@ -205,7 +206,7 @@ def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
 
 def read_once(path: Path) -> bool:
     """Whether what is read is gone: the standard input, pipes and the like."""
-    return path == STDIN or (path.exists() and not path.is_file() and not path.is_dir())
+    return path == STDIN or kind_of_path(path) == "device"
 
 
 def head_of(path: Path) -> bytes:
@@ -278,7 +279,7 @@ def _readable(path: Path) -> Iterator[Any]:
         raw: Any = sys.stdin.buffer
         yield raw if hasattr(raw, "peek") else io.BufferedReader(raw)
         return
-    if path.is_dir():
+    if kind_of_path(path) == "folder":
         raise InputError(f"{path}: is a folder; give a file")
     try:
         raw = path.open("rb")

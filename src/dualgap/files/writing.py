@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import InputError
+from .paths import kind_of_path
 
 _STANDARD = Path("-")
 
@@ -19,15 +20,16 @@ def check_destination(path: str | os.PathLike[str], **others: Path | None) -> Pa
     path = Path(path)
     if path == _STANDARD:
         raise InputError("-: only `dualgap predict` writes to the standard output; give the name of a file")
+    kind = kind_of_path(path)
     for name, file in others.items():
-        if file is not None and _same(path, file) and not path.is_char_device():  # such as /dev/null
+        if file is not None and kind != "device" and _same(path, file):
             raise InputError(f"{path}: writing there would overwrite {name}; choose another name")
     folder = path.parent
-    if path.is_dir():
+    if kind == "folder":
         raise InputError(f"{path}: is a folder; give the name of a file to write")
-    if not folder.is_dir():
+    if kind_of_path(folder) != "folder":
         raise InputError(f"{path}: the folder {folder} does not exist; make it first")
-    if not os.access(path if _is_device(path) else folder, os.W_OK):
+    if not os.access(path if kind == "device" else folder, os.W_OK):
         raise InputError(f"{path}: no permission to write to {folder}")
     return path
 
@@ -52,7 +54,7 @@ def _same(one: Path, other: Path) -> bool:
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Write to a temporary name in the same folder; rename it in the end, or remove it if anything goes wrong."""
     path = check_destination(path)
-    if _is_device(path):  # /dev/null and the like: must not be replaced by a file
+    if kind_of_path(path) == "device":  # /dev/null and the like: must not be replaced by a file
         try:
             with path.open("wb") as stream:
                 yield stream
@@ -60,7 +62,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
         return
     target = Path(os.path.realpath(path))  # a symbolic link stays one
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+    stem = os.fsencode(target.name)[:100].decode("ascii", errors="replace").replace("\ufffd", "_")  # bytes count
+    temporary = target.with_name(f".{stem}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as stream:
             yield stream
@@ -72,10 +75,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     finally:
         temporary.unlink(missing_ok=True)
     _settle(target.parent)
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _settle(folder: Path) -> None:

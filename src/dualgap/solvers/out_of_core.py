@@ -19,6 +19,7 @@ from ..arrays import Floats, Offsets, Words
 from ..errors import InputError
 from ..feeds import AHEAD, Feed, FromMemory, OnDisk, Piece, Reader
 from ..jit import kernel, prefetch
+from ..memory import training_bytes
 from ..problem import InPassing, Judgement, Judging, Point, Problem
 from ..random import generator, shuffle
 from ..ring import ROOM, SLOT_BYTES, Ring
@@ -100,9 +101,12 @@ def capacity(problem: Problem, cache: float) -> int:
     each = ROOM * source.entries / source.n * (4 + feed.value_bytes) + SLOT_BYTES
     rows = int((source.memory_budget - fixed) / each)
     if rows < 2:
+        needed = math.ceil(fixed + 2 * each)
+        whole = training_bytes(source.n, source.d, source.entries, feed.value_bytes)  # less, where data are tiny
         raise InputError(
-            f"memory_budget={source.memory_budget} bytes is too little for these data: {fixed:.0f} bytes go into "
-            f"copies of duals, w and what is being read, before a row of {each:.0f} bytes is kept; give more"
+            f"memory_budget={source.memory_budget} is too little for these data: give at least {min(needed, whole)} "
+            f"bytes; from disk, {fixed:.0f} go into what is being read and working copies of duals and weights, and "
+            f"{each:.0f} into each row in memory"
         )
     return min(wanted, rows)
 
