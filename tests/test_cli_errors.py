@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
+import dualgap
 from cli_tools import Forks, forks_fixture, write_rows  # noqa: F401
+from dualgap.errors import InputError
 from dualgap.losses import LOSSES
 from dualgap.solvers import SOLVERS
 
@@ -42,7 +45,11 @@ CASES: list[tuple[str | None, str, str]] = [
         "line 2, column 4: index 70000000000000 means 70000000000000 columns, which take about",
     ),
     ("1,2 1:1\n", "", "line 1, column 1: '1,2' is several labels; a row must have one"),
-    ("5.1,3.5,1.4,0.2,1\n4.9,3.0,1.4,0.2,0\n", "", "line 1, column 1: this looks like CSV (commas) and not like svmlight"),
+    (
+        "5.1,3.5,1.4,0.2,1\n4.9,3.0,1.4,0.2,0\n",
+        "",
+        "line 1, column 1: this looks like CSV (commas) and not like svmlight",
+    ),
     ("length,width,class\n1,2,3\n", "", "sklearn.datasets.dump_svmlight_file for instance, or give the arrays to"),
     ("5.1;3.5;1\n", "", "this looks like CSV (semicolons)"),
     ("1\t5.1\n0\t3\n", "", "this looks like TSV (tabs)"),
@@ -262,6 +269,84 @@ def test_predict_writes_nothing_where_it_cannot(tmp_path: Path, forks: Forks, mo
     assert "would overwrite DATA" in forks("predict", model, data, "-o", data).error
     assert "would overwrite MODEL" in forks("predict", model, data, "-o", model).error
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "loop", "loop/file"])
+def test_names_that_cannot_be_followed(tmp_path: Path, forks: Forks, model: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to("other")
+    (tmp_path / "other").symlink_to("loop")
+    data, odd = model.parent / "rows.svm", tmp_path / name
+    for arguments in (
+        ("train", odd, "-o", tmp_path / "m"),
+        ("train", data, "-o", odd),
+        ("train", data, "-o", tmp_path / "m", "--trace", odd),
+        ("train", data, "-o", tmp_path / "m", "--validation", odd),
+        ("predict", odd, data),
+        ("predict", model, odd),
+        ("predict", model, data, "-o", odd),
+        ("evaluate", model, odd),
+        ("certify", model, odd),
+        ("inspect", odd),
+        ("convert", odd, tmp_path / "a.arrow"),
+        ("convert", data, tmp_path / "a.arrow", "--names", odd),
+    ):
+        error = forks(*arguments).error
+        assert "File name too long" in error or "Too many levels of symbolic links" in error, arguments
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["loop", "other"]
+    with pytest.raises(InputError, match=r"File name too long|symbolic links"):
+        dualgap.fit(odd)
+    with pytest.raises(InputError, match=r"File name too long|symbolic links"):
+        dualgap.one_vs_rest(odd)
+
+
+def test_a_name_of_255_bytes_will_do(tmp_path: Path, forks: Forks, model: Path) -> None:
+    name = tmp_path / ("\u4e00" * 85)
+    assert forks("train", model.parent / "rows.svm", "-o", name, "--quiet").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == [name.name]
+
+
+FULL: list[tuple[str, str]] = [
+    ("predict MODEL DATA", ""),
+    ("predict MODEL DATA --json", ""),
+    ("evaluate MODEL DATA --json", ""),
+    ("inspect MODEL", ""),
+    ("solvers", ""),
+    ("losses --json", ""),
+    ("--help", ""),
+    ("train DATA -o NEW", " (the model is saved as NEW)"),
+    ("train DATA -o NEW --json", " (the model is saved as NEW)"),
+]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize(("words", "note"), FULL)
+def test_a_full_standard_output_is_told_in_one_line(tmp_path: Path, model: Path, words: str, note: str) -> None:
+    names = {"MODEL": str(model), "DATA": str(model.parent / "rows.svm"), "NEW": str(tmp_path / "new")}
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "dualgap.cli", *(names.get(word, word) for word in words.split())]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    complaint = f"dualgap: error: standard output: cannot be written: No space left on device{note}\n"
+    assert (done.returncode, done.stderr) == (2, complaint.replace("NEW", names["NEW"]))
+    assert (tmp_path / "new").exists() == bool(note)
+
+
+@pytest.mark.parametrize("words", ["solvers", "train --help", "predict MODEL DATA", "train DATA -o NEW"])
+def test_a_reader_that_has_gone_ends_a_command_quietly(tmp_path: Path, model: Path, words: str) -> None:
+    names = {"MODEL": str(model), "DATA": str(model.parent / "rows.svm"), "NEW": str(tmp_path / "new")}
+    receiver, sender = os.pipe()
+    os.close(receiver)
+    command = [sys.executable, "-m", "dualgap.cli", *(names.get(word, word) for word in words.split())]
+    done = subprocess.run(command, stdout=sender, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(sender)
+    assert (done.returncode, done.stderr) == (141, "")
+    assert (tmp_path / "new").exists() == ("NEW" in words)
+
+
+def test_without_a_standard_output_there_is_nothing_to_fail(model: Path) -> None:
+    for words in (["solvers"], ["predict", str(model), str(model.parent / "rows.svm")]):
+        shell = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "dualgap.cli", *words]
+        done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_unexpected_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

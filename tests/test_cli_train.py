@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -260,6 +261,113 @@ def test_ctrl_c_before_training_leaves_nothing(tmp_path: Path) -> None:
     assert (process.returncode, out) == (130, "")
     assert err.split() == ["dualgap:", "interrupted"]
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+PRESSED = """
+import atexit, os, signal, sys, zipfile
+from dualgap import cli
+from dualgap.cli import training
+from dualgap.files import model
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+def before(owner, name, times=1):
+    function = getattr(owner, name)
+    def pressed(*given, **named):
+        for _ in range(times):
+            press()
+        return function(*given, **named)
+    setattr(owner, name, pressed)
+
+moment = sys.argv.pop(1)
+if moment == "reading":
+    before(training, "_read")
+elif moment == "training ends":
+    before(training, "model_of")
+elif moment == "saving":
+    before(model, "save_model")
+elif moment == "saving, twice":
+    before(zipfile.ZipFile, "writestr", 2)
+elif moment == "report":
+    before(training.Trained, "report")
+elif moment == "exit":
+    atexit.register(press)
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "code", "saved", "said"),
+    [
+        ("reading", 130, False, "dualgap: interrupted"),
+        ("training ends", 130, True, "dualgap: interrupted (the model is saved as m)"),
+        ("saving", 130, True, "dualgap: interrupted (the model is saved as m)"),
+        ("saving, twice", 130, False, "dualgap: interrupted"),
+        ("report", 130, True, "dualgap: interrupted (the model is saved as m)"),
+        ("exit", 0, True, ""),
+    ],
+)
+def test_ctrl_c_at_any_moment(tmp_path: Path, rows: Path, moment: str, code: int, saved: bool, said: str) -> None:
+    command = [sys.executable, "-c", PRESSED, moment, "train", str(rows), "-o", "m"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr.strip()) == (code, said)
+    assert [path.name for path in tmp_path.iterdir()] == ["m"] * saved
+    if saved:
+        assert load_model(tmp_path / "m").proofs[0].converged
+
+
+def test_what_is_trained_is_said_before_training(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "rows.svm", rows=3000, columns=60)
+    command = [sys.executable, "-m", "dualgap.cli", "train", str(data), "-o", str(tmp_path / "m"), "--gap", "0"]
+    command += ["--C", "1000", "--max-epochs", "1e9", "--solver", "dcd"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]  # it trains for ever: these come before its end
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+    assert "3,000 rows, 60 features" in lines[0]
+    assert "hinge loss, C = 1000, no bias, solver dcd" in "".join(lines)
+    assert "3,000 rows" not in rest, "once is enough"
+    assert rest.lstrip().startswith("interrupted")
+
+
+def test_it_is_said_on_the_terminal_too_where_only_that_shows_progress(tmp_path: Path, rows: Path) -> None:
+    for more, expected in (([], True), (["--json"], False)):
+        terminal, end = os.openpty()
+        command = [sys.executable, "-m", "dualgap.cli", "train", str(rows), "-o", str(tmp_path / "m"), *more]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=end, text=True)
+        os.close(end)
+        seen = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(terminal, 1000):
+                seen += piece
+        out, _ = process.communicate(timeout=60)
+        os.close(terminal)
+        assert (b"auto chose dcd: many cheap steps suit" in seen) == expected
+        assert ("auto chose dcd" in out) == expected
+
+
+def test_columns_of_different_scales_are_named_as_the_cause(tmp_path: Path, forks: Forks) -> None:
+    """The same words as in the warning of the estimator."""
+    data = write_rows(tmp_path / "rows.svm")
+    (tmp_path / "uneven.svm").write_text(re.sub(r" 12:(\S+)", r" 12:\1e5", data.read_text()))
+    limits = ("--gap", "0", "--solver", "dcd", "--time-limit", "1e-9")
+    uneven = forks("train", tmp_path / "uneven.svm", "-o", tmp_path / "m", *limits)
+    assert uneven.code == 3
+    assert "The likely cause is the scale of X: its columns have norms from" in uneven.out
+    assert "StandardScaler, or MaxAbsScaler for sparse data). Otherwise raise time_limit or" in uneven.out
+    assert "raise" not in uneven.out.split("The likely cause")[0]
+    even = forks("train", data, "-o", tmp_path / "m", "--gap", "0", "--max-epochs", "2", "--solver", "dcd")
+    assert "scale" not in even.out
+    assert "raise max_epochs or loosen the gap" in even.out
 
 
 @pytest.mark.data

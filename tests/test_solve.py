@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
@@ -256,6 +257,24 @@ def test_a_saved_run_that_is_none(tmp_path: Path) -> None:
         dualgap.load_state(path)
     with pytest.raises(dualgap.InputError, match="not a saved run"):
         dualgap.load_state(tmp_path / "missing.npz")
+    np.save(tmp_path / "array.npy", np.ones(3))
+    with pytest.raises(dualgap.InputError, match="not a saved run"):
+        dualgap.load_state(tmp_path / "array.npy")
+    dualgap.save_state(path, dualgap.fit(np.eye(2), [-1, 1]))
+    content = path.read_bytes()
+    for k in range(0, len(content), 97):
+        path.write_bytes(content[:k] + b"?" + content[k + 1 :] if k % 2 else content[:k])
+        with contextlib.suppress(dualgap.InputError):  # one line, or a byte that does not matter
+            dualgap.load_state(path)
+
+
+def test_a_run_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
+    outcome = dualgap.fit(np.eye(2), [-1, 1])
+    with pytest.raises(dualgap.InputError, match="does not exist; make it first"):
+        dualgap.save_state(tmp_path / "no" / "run.npz", outcome)
+    (tmp_path / "link").symlink_to("/dev/null")
+    dualgap.save_state(tmp_path / "link", outcome)
+    assert (tmp_path / "link").is_symlink(), "a device is written to, and not replaced"
 
 
 class Liar(NamedTuple):

@@ -374,7 +374,7 @@ def test_a_flipped_byte_is_found_or_does_not_matter(small: tuple[Path, Sample], 
 
 @pytest.mark.parametrize("small", [None], indirect=True)  # compressed batches are read as by `read`
 def test_a_flipped_byte_does_no_harm_to_training_from_disk(small: tuple[Path, Sample], tmp_path: Path) -> None:
-    """Lengths that contradict each other in Arrow's own metadata make Arrow abort the process, if nobody looks first."""
+    """Lengths in Arrow's own metadata that contradict each other make Arrow abort the process, unless checked first."""
     file, _ = small
     content, copy = file.read_bytes(), tmp_path / "copy.arrow"
 
@@ -384,16 +384,19 @@ def test_a_flipped_byte_does_no_harm_to_training_from_disk(small: tuple[Path, Sa
         return [part.tobytes() for chunk in loaded for part in (chunk.rows.values, chunk.rows.columns, chunk.y)]
 
     copy.write_bytes(content)
-    expected = chunks()
+    expected, complaints = chunks(), set()
     for place in [*range(0, len(content), 5), *range(7, len(content), 8)]:  # every eighth byte is the sign of an int64
         damaged = bytearray(content)
         damaged[place] ^= 0xFF
         copy.write_bytes(damaged)
         try:
-            assert chunks() == expected
+            found = chunks()
         except InputError as error:
-            assert str(error).startswith(f"{copy}: ")
-            assert "\n" not in str(error)
+            complaints.add(str(error))
+            continue
+        assert found == expected
+    assert complaints
+    assert all(text.startswith(f"{copy}: ") and "\n" not in text for text in complaints)
 
 
 def body_bytes(file: Path) -> Iterator[tuple[int, int]]:

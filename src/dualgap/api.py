@@ -143,6 +143,10 @@ def fit(
         if task.validate is None:
             raise InputError(f"record_every={record_every}: rows on disk are certified once a pass, in passing")
         record_every = None
+    for watcher in watchers:
+        begin = getattr(watcher, "begin", None)
+        if begin is not None:
+            begin(task)
     outcome = solve(
         task.solver,
         task.problem,

@@ -1,4 +1,8 @@
-"""Watchers see every record and never steer. The library prints nothing: showing progress is a watcher's work."""
+"""Watchers see every record and never steer. The library prints nothing: showing progress is a watcher's work.
+
+A watcher is a function of a Record. If it has a method ``begin(task)``, that is called before training begins, when
+problem and solver are known; ``close(reason)`` is called in the end.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ So ``dualgap --help`` answers at once: nothing here, nor at the top of any subco
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 from importlib import import_module
 
@@ -12,8 +14,9 @@ import click
 
 from .. import __version__
 from ..errors import InputError, nearest
-from .console import complain
+from .console import OutputError, complain, guarded_stdout
 
+OUTPUT_CLOSED = 141  # as of a program that SIGPIPE ends
 COMMANDS = ("train", "predict", "evaluate", "certify", "inspect", "convert", "solvers", "losses", "demo", "warmup")
 INTERRUPTED = 130
 
@@ -53,13 +56,29 @@ def group(context: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 not true, 2 bad input or usage, 3 not converged, 130 interrupted."""
-    sys.exit(_run(arguments))
+    """Run the command line and exit.
+
+    0 done, 1 not true, 2 bad input or usage, 3 not converged, 130 interrupted, 141 the reader of stdout has gone.
+    """
+    code = INTERRUPTED
+    try:
+        code = _run(arguments)
+        _ignore_ctrl_c()
+    except KeyboardInterrupt:  # while an error was being told
+        _ignore_ctrl_c()
+    sys.exit(code)
+
+
+def _ignore_ctrl_c() -> None:
+    """All is done but leaving, which takes Numba half a second; an interrupt would then end the process by a signal."""
+    with contextlib.suppress(ValueError):  # not in the main thread, where signals are none of our business
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _run(arguments: list[str] | None) -> int:
     try:
-        return group.main(arguments, prog_name="dualgap", standalone_mode=False) or 0
+        with guarded_stdout():
+            return group.main(arguments, prog_name="dualgap", standalone_mode=False) or 0
     except InputError as error:
         return complain(str(error))
     except click.ClickException as error:
@@ -67,7 +86,18 @@ def _run(arguments: list[str] | None) -> int:
         hint = f" (see {context.command_path} --help)" if context else ""
         return complain(error.format_message().rstrip(".") + hint)
     except (click.Abort, KeyboardInterrupt) as abort:
-        if isinstance(abort.__cause__, EOFError):  # click takes it for an interrupt
-            raise abort.__cause__ from None
-        click.echo("dualgap: interrupted", err=True)
+        cause = abort if isinstance(abort, KeyboardInterrupt) else abort.__cause__
+        if isinstance(cause, EOFError):  # click takes it for an interrupt
+            raise cause from None
+        with contextlib.suppress(OSError):
+            click.echo(f"dualgap: interrupted{_notes(cause)}", err=True)
         return INTERRUPTED
+    except OutputError as error:
+        if error.closed:
+            return OUTPUT_CLOSED
+        return complain(f"{error}{_notes(error)}")
+
+
+def _notes(error: BaseException | None) -> str:
+    notes = getattr(error, "__notes__", [])
+    return f" ({', '.join(notes)})" if notes else ""

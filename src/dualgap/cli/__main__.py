@@ -1,5 +1,12 @@
 """``python -m dualgap.cli``: the same as ``dualgap``."""
 
-from . import main
+from __future__ import annotations
+
+import sys
+
+try:
+    from . import main
+except KeyboardInterrupt:  # pressed while click was being imported
+    sys.exit(130)
 
 main()

@@ -2,15 +2,70 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import re
 import sys
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO, cast
 
 import click
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else.")
+
+
+class OutputError(Exception):
+    """Stdout cannot be written to; no OSError, so that nobody takes it for a file's."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"standard output: cannot be written: {error.strerror or error}")
+        self.closed = isinstance(error, BrokenPipeError)  # whoever was reading has had enough
+
+
+class _Guarded:
+    """A text stream that raises an OutputError."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise OutputError(error) from None
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise OutputError(error) from None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def guarded_stdout() -> Iterator[None]:
+    """Have a stdout that fails raise an OutputError, and leave nothing in it for Python to fail at when it exits."""
+    before = sys.stdout
+    stream: Any = before
+    if stream is None:  # closed by whoever started the program
+        stream = Path(os.devnull).open("w")  # noqa: SIM115  (until the end)
+    sys.stdout = cast(TextIO, _Guarded(stream))
+    try:
+        yield
+        sys.stdout.flush()
+    except OutputError:
+        with contextlib.suppress(OSError, ValueError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+        raise
+    finally:
+        sys.stdout = before
 
 
 def emit(values: dict[str, Any]) -> None:
@@ -23,9 +78,21 @@ def note(text: str) -> None:
     click.echo(f"dualgap: note: {text}", err=True)
 
 
+def said(text: str) -> None:
+    """Part of a report that comes before the rest of it; also to stderr, where that is a terminal and stdout is not.
+
+    A stdout that cannot be written to is no reason to give up now: it is noticed when the report is complete.
+    """
+    with contextlib.suppress(OutputError):
+        click.echo(text)
+    if sys.stderr.isatty() and not sys.stdout.isatty():
+        click.echo(text, err=True)
+
+
 def complain(message: str) -> int:
     """An error, in one line; the exit code that belongs to it."""
-    click.echo(f"dualgap: error: {' '.join(message.split())}", err=True)
+    with contextlib.suppress(OSError):  # the exit code still tells
+        click.echo(f"dualgap: error: {' '.join(message.split())}", err=True)
     return 2
 
 

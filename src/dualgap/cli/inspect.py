@@ -143,7 +143,7 @@ def _lines(model: Model) -> list[tuple[str, str]]:
     lines = [
         ("task", model.task if labels is None else f"{model.task} of {labels}"),
         ("loss", " ".join([model.loss, *(f"{key}={value:g}" for key, value in model.loss_parameters.items())])),
-        ("bias", bias_words(model)),
+        ("bias", bias_words(model.bias, model.rho)),
         ("C", f"{model.C:g}"),
         ("trained on", f"{counted(model.n_samples, 'row')}, {counted(model.n_features, 'feature')}"),
         ("solver", f"{model.solver}, seed {model.seed}, {counted(model.threads, 'thread')}"),

@@ -120,10 +120,10 @@ def _labelled(source: Any) -> tuple[Floats, Floats]:
     return y, np.concatenate([np.ones(labels.size) if weight is None else weight for labels, weight in parts])
 
 
-def bias_words(model: Model) -> str:
+def bias_words(kind: str, rho: float) -> str:
     """The kind of bias for people."""
-    words = {"none": "no bias", "augmented": f"augmented bias (rho = {model.rho:g})"}
-    return words.get(model.bias, f"{model.bias} bias")
+    words = {"none": "no bias", "augmented": f"augmented bias (rho = {rho:g})"}
+    return words.get(kind, f"{kind} bias")
 
 
 def loss_spec(name: str, parameters: dict[str, float], defaults: dict[str, float] | None = None) -> str:

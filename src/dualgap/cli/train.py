@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..errors import InputError, nearest
-from .console import Size, Spinner, complain, emit, json_option
+from .console import OutputError, Size, Spinner, complain, emit, json_option
 from .data import check_files, data_argument
 from .training import Settings, forecast, run
 
@@ -90,13 +90,20 @@ def command(**given: Any) -> int:
         else:
             click.echo("\n".join(sentences))
         return 0
-    if settings.as_json:
-        emit(trained.summary())
-    elif not settings.quiet:
-        trained.report()
+    saved = f"the model is saved as {file}"
+    try:
+        if settings.as_json:
+            emit(trained.summary())
+        elif not settings.quiet:
+            trained.report()
+    except (OutputError, KeyboardInterrupt) as error:
+        error.add_note(saved)  # for the line that `main` writes
+        raise
     if trained.trace_failure is not None:
-        return complain(f"{trained.trace_failure} (the model is saved as {file})")
-    if trained.outcome.reason.name == "interrupted":
+        return complain(f"{trained.trace_failure} ({saved})")
+    if trained.interrupted:
+        if trained.outcome.reason.name != "interrupted":  # Ctrl-C came when the run had just ended
+            click.echo(f"dualgap: interrupted ({saved})", err=True)
         return INTERRUPTED
     if trained.outcome.reason.name == "broken":
         return complain(f"{trained.outcome.reason.message}, saved as {file}")

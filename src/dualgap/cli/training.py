@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..errors import InputError
-from .console import Spinner, counted, headline, size_of, table
+from .console import Spinner, counted, headline, said, size_of, table
 from .data import label_of, plain, shown, signs, training_targets
 from .modelling import bias_words, loss_spec, model_of
 
 if TYPE_CHECKING:
+    from ..api import Task
     from ..arrays import Floats
     from ..files.model import Model
-    from ..solve import Outcome, Record
+    from ..losses import Loss
+    from ..solve import CtrlC, Outcome, Record
     from ..stopping import Reason
 
 
@@ -80,14 +82,8 @@ class Trained:
     outcome: Outcome
     last: Record
     model: Model
+    interrupted: bool  # Ctrl-C was pressed after training began, be it while the model was saved
     trace_failure: str | None = None
-
-    @property
-    def loss(self) -> str:
-        """The loss, with the parameters that are not at their defaults."""
-        from ..losses import LOSSES, parameters_of
-
-        return loss_spec(self.model.loss, self.model.loss_parameters, parameters_of(LOSSES[self.model.loss]))
 
     def summary(self) -> dict[str, Any]:
         """What ``--json`` prints; primal, dual and gap in C-form."""
@@ -96,7 +92,7 @@ class Trained:
         return {
             "solver": model.solver,
             "solver_why": self.outcome.why or None,
-            "loss": self.loss,
+            "loss": _loss_words(outcome.problem.loss),
             "C": model.C,
             "lam": outcome.problem.lam,
             "bias": model.bias,
@@ -119,21 +115,13 @@ class Trained:
         }
 
     def report(self) -> None:
-        """The same for people."""
+        """The same for people; what was trained on what has been said before training (`Introduction`)."""
         settings, model, certificate = self.settings, self.model, self.model.certificate
-        n, d = self.data.shape
-        rows, columns, entries = counted(n, "row"), counted(d, "feature"), counted(self.data.nnz, "nonzero")
-        click.echo(f"{settings.data_file}: {rows}, {columns}, {entries}")
-        for remark in self.data.notes:
-            click.echo(f"  {remark}")
-        if model.classes is not None:
-            click.echo(f"  positive class: {shown(model.classes[1])}, negative: {shown(model.classes[0])}")
-        strength = f"C = {model.C:g}" if self.outcome.problem.lam > 0.0 else "lam = 0 (no regulariser)"
-        click.echo(f"{self.loss} loss, {strength}, {bias_words(model)}, solver {model.solver}")
-        if self.outcome.why:
-            click.echo(f"  auto chose {model.solver}: {self.outcome.why}")
-        click.echo()
-        headline(self.outcome.reason.message, bool(self.outcome.converged))
+        fact, _, remedy = self.outcome.reason.message.partition("; ")
+        cause = "" if self.outcome.converged else self._likely_cause()
+        headline(fact if cause else self.outcome.reason.message, bool(self.outcome.converged))
+        if cause:
+            click.echo(f"{cause}Otherwise {remedy}." if remedy else cause.rstrip())
         table(
             [
                 ("objective", f"{certificate.primal:.8g}", f"{_objective(certificate.form)}, of this model"),
@@ -152,6 +140,56 @@ class Trained:
         size = size_of(self.file.stat().st_size)
         duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
         click.echo(f"model: {self.file} ({size}, {duals})")
+
+    def _likely_cause(self) -> str:
+        """A sentence about scales of the data that make training slow; rows on disk are not read again for it."""
+        from ..advice import scales
+
+        if not self.outcome.problem.source.resident or self.settings.expand is not None:
+            return ""
+        return scales(self.data.X)
+
+
+class Introduction:
+    """A watcher that says what is about to be trained, on what, by which solver and why.
+
+    To stdout, as the beginning of the report; and to stderr, where progress is shown, if only that is a terminal.
+    """
+
+    def __init__(self, settings: Settings, data: Rows, spinner: Spinner) -> None:
+        self._settings, self._data, self._spinner = settings, data, spinner
+
+    def begin(self, task: Task) -> None:
+        """Called when problem and solver are known."""
+        text = "\n".join(self._lines(task)) + "\n"
+        self._spinner.stop()
+        said(text)
+        self._spinner.say("training")
+
+    def __call__(self, record: Record) -> None:
+        """Progress is shown by others."""
+
+    def _lines(self, task: Task) -> list[str]:
+        settings, data, problem = self._settings, self._data, task.problem
+        n, d = data.shape
+        C = problem.C if settings.lam is not None else settings.C or 1.0  # as given, free of rounding
+        strength = f"C = {C:g}" if problem.lam > 0.0 else "lam = 0 (no regulariser)"
+        bias = bias_words(problem.bias.kind, float(getattr(problem.bias, "rho", 1.0)))
+        rows, columns, entries = counted(n, "row"), counted(d, "feature"), counted(data.nnz, "nonzero")
+        lines = [f"{settings.data_file}: {rows}, {columns}, {entries}", *(f"  {remark}" for remark in data.notes)]
+        if data.classes is not None:
+            lines.append(f"  positive class: {shown(data.classes[1])}, negative: {shown(data.classes[0])}")
+        lines.append(f"{_loss_words(problem.loss)} loss, {strength}, {bias}, solver {task.solver.name}")
+        if task.why:
+            lines.append(f"  auto chose {task.solver.name}: {task.why}")
+        return lines
+
+
+def _loss_words(loss: Loss) -> str:
+    """The loss, with the parameters that are not at their defaults."""
+    from ..losses import parameters_of
+
+    return loss_spec(loss.name, parameters_of(loss), parameters_of(type(loss)))
 
 
 def _passes(last: Record) -> list[tuple[str, str, str]]:
@@ -176,29 +214,32 @@ def meaning(certificate: Any, lam: float) -> str:
 
 
 def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinner) -> Trained:
-    """Read, train and save."""
+    """Read, train and save. From the first step of training on, Ctrl-C does not lose what has been learned."""
     from ..files.model import save_model
+    from ..solve import CtrlC
 
     data = _read(settings, options, spinner)
     held_out = _held_out(settings, data, spinner)
     trace = None if settings.trace is None else _Trace(settings.trace)
-    outcome, last = _fit(settings, options, data, held_out, trace, spinner)
-    given = settings.C if settings.lam is not None else settings.C or 1.0
-    model = model_of(
-        outcome,
-        last,
-        data.X,
-        classes=data.classes,
-        C=given,
-        threads=settings.threads,
-        zero_based=data.zero_based,
-        duals=not settings.no_duals,
-        feature_names=data.feature_names,
-        digests=data.digests,
-        n_inputs=data.shape[1],
-    )
-    save_model(file, model)
-    return Trained(settings, file, data, outcome, last, model, None if trace is None else trace.failure)
+    with CtrlC() as ctrl_c:
+        outcome, last = _fit(settings, options, data, held_out, trace, spinner, ctrl_c)
+        given = settings.C if settings.lam is not None else settings.C or 1.0
+        model = model_of(
+            outcome,
+            last,
+            data.X,
+            classes=data.classes,
+            C=given,
+            threads=settings.threads,
+            zero_based=data.zero_based,
+            duals=not settings.no_duals,
+            feature_names=data.feature_names,
+            digests=data.digests,
+            n_inputs=data.shape[1],
+        )
+        save_model(file, model)
+    failure = None if trace is None else trace.failure
+    return Trained(settings, file, data, outcome, last, model, ctrl_c.pressed, failure)
 
 
 def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> list[str]:
@@ -334,8 +375,10 @@ def _fit(
     held_out: tuple[Any, Floats] | None,
     trace: _Trace | None,
     spinner: Spinner,
+    ctrl_c: CtrlC,
 ) -> tuple[Outcome, Record]:
     from ..api import fit
+    from ..stopping import Reason
     from ..watchers import Progress
 
     spinner.say("preparing (the first run with a loss compiles for some seconds)")
@@ -343,14 +386,21 @@ def _fit(
     watchers: list[Any] = [last, spinner]
     if not settings.quiet:
         watchers.append(Progress(settings.gap))
+        if not settings.as_json:
+            watchers.append(Introduction(settings, data, spinner))
     if trace is not None:
         watchers.append(trace)
+
+    def interrupted(record: Record) -> Reason | None:
+        return Reason("interrupted", "interrupted; this is the best model so far") if ctrl_c.pressed else None
+
     outcome = fit(
         data.X,
         data.targets,
         sample_weight=data.weight,
         watchers=watchers,
         record_every=settings.record_every,
+        callback=interrupted,
         validation=held_out,
         patience=settings.patience,
         **_arguments(settings),
