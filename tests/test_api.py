@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +259,40 @@ def test_auto_chooses_by_shape_and_says_why(loss: str, C: float, shape: Any, cho
 def test_auto_takes_a_solver_that_has_the_options() -> None:
     rows, y = tall(3000, 4)
     assert dualgap.fit(rows, y, C=1.0, gap=1e-1, shrinking=False).solver.name == "dcd"
+
+
+def readme(heading: str) -> str:
+    """The Python code that follows a heading of the README."""
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    return text.split(f"# {heading}\n")[1].split("```python\n")[1].split("```")[0]
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("gap", [1e-1, 1e-6])
+def test_a_certificate_can_be_checked_in_ten_lines(container: Any, gap: float) -> None:
+    code = readme("Check a certificate yourself")
+    assert len(code.strip().splitlines()) <= 10
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((80, 6))
+    labels = np.where(rows @ rng.standard_normal(6) + rng.standard_normal(80) > 0, "yes", "no")
+    outcome = dualgap.fit(container(rows), labels, C=0.7, gap=gap)
+    names = {"np": np, "X": container(rows), "labels": labels, "C": 0.7, "outcome": outcome}
+    exec(code, names)
+    assert names["objective"] == pytest.approx(outcome.certificate.primal, rel=1e-12)
+    assert names["bound"] == pytest.approx(outcome.certificate.dual, rel=1e-12)
+    names["outcome"] = replace(outcome, dual=outcome.dual * 0.5)
+    with pytest.raises(AssertionError):
+        exec(code, names)
+
+
+def test_no_extra_is_for_nothing() -> None:
+    """Every package of an extra is imported somewhere in the library, and `all` names all extras."""
+    root = Path(__file__).parents[1]
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    sources = "".join(path.read_text() for path in (root / "src").rglob("*.py"))
+    (everything,) = extras.pop("all")
+    assert everything == f"dualgap[{','.join(extras)}]"
+    for packages in extras.values():
+        for package in packages:
+            name = re.split(r"[\[<>=]", package)[0]
+            assert re.search(rf'import {name}\b|"{name}"', sources), f"nothing imports {name}"

@@ -22,6 +22,7 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as PeerSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dualgap import fit
 from dualgap.errors import InputError
 from dualgap.estimators import LinearSVC, _base, linear_svc
 from dualgap.losses import LOSSES, SmoothHinge
@@ -120,18 +121,32 @@ def test_the_dual_point_gives_the_model(tol: float, bias: str) -> None:
     X, y = make(classes=3)
     weight = np.random.default_rng(9).integers(0, 3, N).astype(float)
     model = LinearSVC(C=0.5, tol=tol, bias=bias, random_state=0).fit(X, y, weight)
-    assert model.dual_coef_.shape == (3, N)
+    assert model.dual_.shape == (3, N)
     signs = np.where(y == model.classes_[:, None], 1, -1)
-    assert (signs * model.dual_coef_ >= 0).all()
-    assert (np.abs(model.dual_coef_) <= 0.5 * weight).all()
+    assert (signs * model.dual_ >= 0).all()
+    assert (signs * model.dual_ <= 1).all()
     # both are the best of the run and may stem from different moments; this is as far apart as the gap lets them be
-    apart = model.dual_coef_ @ X - model.coef_
+    shares = 0.5 * weight * model.dual_  # what SVC calls dual_coef_
+    apart = shares @ X - model.coef_
     if bias == "augmented":
-        apart = np.c_[apart, model.dual_coef_.sum(axis=1) - model.intercept_]
+        apart = np.c_[apart, shares.sum(axis=1) - model.intercept_]
     else:
-        np.testing.assert_allclose(model.dual_coef_.sum(axis=1), 0.0, atol=1e-9)
+        np.testing.assert_allclose(shares.sum(axis=1), 0.0, atol=1e-9)
+    bounds = (signs * shares).sum(axis=1) - 0.5 * np.linalg.norm(shares @ X, axis=1) ** 2
+    if bias == "augmented":
+        bounds -= 0.5 * shares.sum(axis=1) ** 2
+    np.testing.assert_allclose(bounds, [certificate.dual for certificate in model.certificate_], rtol=1e-9)
     for k in range(3):
         assert np.linalg.norm(apart[k]) <= np.sqrt(2 * model.certificate_[k].gap)
+
+
+def test_the_duals_have_one_scale() -> None:
+    X, y = make()
+    model = LinearSVC(C=0.5, random_state=0).fit(X, y)
+    seed = int(np.random.RandomState(0).randint(np.iinfo(np.int32).max))
+    outcome = fit(X, y, C=0.5, bias="exact", seed=seed)
+    assert np.array_equal(model.dual_[0], outcome.dual)
+    assert np.array_equal(model.coef_[0], outcome.coef)
 
 
 # --- weights

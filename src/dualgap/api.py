@@ -71,7 +71,8 @@ def fit(
     y : array of n numbers
         Two distinct labels for a classification loss (the larger one counts as +1), any numbers for regression.
     loss : str or loss
-        ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them.
+        ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them. Underscores will do for
+        hyphens, and scikit-learn's names for the same functions: ``"log_loss"``, ``"squared_error"``...
     C, lam : float
         Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="exact"``).
     solver : str
@@ -102,8 +103,9 @@ def fit(
         Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for ``patience``
         certificates, one an epoch unless ``record_every`` says otherwise. The best model on them is handed back.
     memory_budget : int, optional
-        Bytes for rows of a store or a feed; what does not fit is streamed (``cached-loops`` by default). Without it
-        they are streamed if they need more than 60% of the free memory, with a warning.
+        Bytes for rows of a store or a feed, what is being read, and working copies of duals and weights; duals and
+        weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed (``cached-loops`` by
+        default). Without it rows are streamed if they need more than 60% of the free memory, with a warning.
     expand : str or transformer, optional
         Features made as rows are read, and again when predicting: ``"poly2"``, ``"kmer:8"``, or any transformer of
         scikit-learn that needs no fitting. ``outcome.expansion`` has it.
@@ -119,6 +121,9 @@ def fit(
     -------
     Outcome
         ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``, ``state``.
+        ``dual`` holds one signed number beta_i a row: ``w(beta) = C sum_i c_i beta_i x_i``, and the lower bound is
+        ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2``, which for the hinge, where beta_i lies between 0 and y_i, is
+        ``C sum_i c_i y_i beta_i - 1/2 |w(beta)|^2`` (given ``lam``: C = 1/(lam N), and the bound times lam).
         Ctrl-C ends a run early with the best model so far and ``reason.name == "interrupted"``.
     """
     if not isinstance(penalty, str) or penalty != "l2":

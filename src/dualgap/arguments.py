@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -47,7 +47,7 @@ def flag(name: str, value: Any) -> bool:
 
 def functions(name: str, values: Any, what: str) -> list[Callable[..., Any]]:
     """A list of functions; ``what`` says of what kind."""
-    if callable(values) or isinstance(values, str) or not isinstance(values, Iterable) or np.ndim(values) == 0:  # type: ignore[arg-type]
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise InputError(f"{name}={shown(values)} must be a list of {what}; put a single one in brackets")
     found = list(values)
     for k, value in enumerate(found):

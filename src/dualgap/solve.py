@@ -147,11 +147,16 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A model with its proof and its history."""
+    """A model with its proof and its history.
+
+    ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of its loss),
+    with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no dual point beats the
+    trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the same scale.
+    """
 
     coef: Floats
     intercept: float
-    dual: Floats | None  # one signed number a row; None where no dual point beats the trivial one
+    dual: Floats | None
     certificate: Certificate
     trace: list[Record]
     reason: Reason

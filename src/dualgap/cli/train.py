@@ -54,8 +54,9 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
               help="Certificates without a fall before --validation stops, one an epoch.")  # fmt: skip
 @click.option("--plan", is_flag=True, help="Do not train: say what would be done and what the theory promises.")
 @click.option("--memory-budget", type=Size(), metavar="SIZE",
-              help="Memory for the rows of a store; what does not fit is streamed from disk.  [default: 60% of what is "
-                   "free]")  # fmt: skip
+              help="Bytes for rows in memory, what is being read and working copies of duals and weights; duals and "
+                   "weights themselves (8 bytes a row, 24 a column) come on top. Rows of a store that do not fit are "
+                   "streamed from disk.  [default: 60% of what is free]")  # fmt: skip
 @click.option("--expand", metavar="poly2|kmer:K",
               help="Make features as rows are read: products of pairs, or words of K symbols; hashed.")  # fmt: skip
 @click.option("--hash-bits", type=int, metavar="B", help="With --expand: 2^B columns.  [default: 20]")

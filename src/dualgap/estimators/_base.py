@@ -74,7 +74,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
     coef_: Floats
     intercept_: Floats
-    dual_coef_: Floats
+    dual_: Floats
     certificate_: list[Certificate]
     history_: list[list[dict[str, Any]]]
     n_iter_: int
@@ -138,33 +138,26 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
                     models = list(pool.map(train, range(count)))
         return models, ctrl_c.pressed
 
-    def _conclude(self, X: Any, models: list[Trained], pressed: bool, names: list[str], weight: Floats) -> None:
+    def _conclude(self, X: Any, models: list[Trained], pressed: bool, names: list[str]) -> None:
         """Set the fitted attributes; pass an interruption on, or warn of models that did not get to ``tol``."""
-        bounds = self.C * weight
         self.coef_ = np.stack([model.coef for model in models])
         self.intercept_ = np.array([model.intercept for model in models])
-        self.dual_coef_ = bounds * np.stack([model.beta for model in models])
+        self.dual_ = np.stack([model.beta for model in models])
         self.certificate_ = [model.certificate for model in models]
         self.history_ = [model.history for model in models]
         self.n_iter_ = math.ceil(max(model.epochs for model in models))
-        self._dual_bounds = bounds  # a warm start divides by them
         if pressed:  # even if all models were just done: whoever fits many of them is to stop too
             raise KeyboardInterrupt("training was interrupted; the estimator holds the best model so far")
         self._warn(X, models, names)
 
     def _warm_points(self, count: int, n: int, d: int) -> Callable[[int], Point | None]:
         """Where to begin: at the last fit's points if that is wanted and they fit, else nowhere in particular."""
-        if not flag("warm_start", self.warm_start) or not hasattr(self, "dual_coef_"):
+        if not flag("warm_start", self.warm_start) or not hasattr(self, "dual_"):
             return lambda k: None
-        coef, intercept, dual, bounds = self.coef_, self.intercept_, self.dual_coef_, self._dual_bounds
+        coef, intercept, dual = self.coef_, self.intercept_, self.dual_
         if dual.shape != (count, n) or coef.shape != (count, d):
             return lambda k: None
-
-        def point(k: int) -> Point:
-            beta = np.divide(dual[k], bounds, out=np.zeros(n), where=bounds > 0)
-            return Point(coef[k], float(intercept[k]), beta)
-
-        return point
+        return lambda k: Point(coef[k], float(intercept[k]), dual[k])
 
     def _warn(self, X: Any, models: list[Trained], names: list[str]) -> None:
         behind = [k for k, model in enumerate(models) if not model.converged]

@@ -72,10 +72,14 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         The intercepts, 0 without ``fit_intercept``.
     classes_ : ndarray of shape (n_classes,)
         The labels that have rows of positive weight: a row of weight 0 is no row.
-    dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
-        The dual point: one signed number a row, between -C c_i and C c_i for the hinge loss, 0 for rows that are no
-        support vectors. ``dual_coef_ @ X`` is ``coef_``, up to rounding where both were found at the same moment of
-        the run, and never further away than ``sqrt(2 gap)``: each of the two is the best that the run has seen.
+    dual_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
+        The dual point, as in ``Outcome.dual``: one signed number beta_i a row, between 0 and y_i (-1 or +1) for the
+        hinge loss, 0 for rows that are no support vectors. ``w(beta) = C sum_i c_i beta_i x_i`` is ``coef_``, up to
+        rounding where both were found at the same moment of the run, and never further away than ``sqrt(2 gap)``: each
+        of the two is the best that the run has seen. What ``SVC`` calls ``dual_coef_`` is ``C c_i beta_i``. The lower
+        bound is ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2``, for the hinge ``C sum_i c_i y_i beta_i - 1/2
+        |w(beta)|^2``; an intercept that is not regularised needs ``sum_i c_i beta_i = 0``, a constant feature rho
+        (``intercept_scaling``) counts as a feature.
     certificate_ : list of Certificate, one for each row of ``coef_``
         The proof: ``primal``, ``dual``, ``gap``, ``relative_gap``, ``rounding``, in the objective above (form "J").
         A list of one with two classes.
@@ -176,7 +180,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
         models, pressed = self._train(X, target, positive.size, weight, loss)
         self.classes_ = classes
-        self._conclude(X, models, pressed, [f"class {label!r}" for label in labels[positive].tolist()], weight)
+        self._conclude(X, models, pressed, [f"class {label!r}" for label in labels[positive].tolist()])
         return self
 
     def decision_function(self, X: Any) -> Any:
