@@ -365,6 +365,7 @@ def test_columns_of_different_scales_are_named_as_the_cause(tmp_path: Path, fork
     assert "The likely cause is the scale of X: its columns have norms from" in uneven.out
     assert "StandardScaler, or MaxAbsScaler for sparse data). Otherwise raise time_limit or" in uneven.out
     assert "raise" not in uneven.out.split("The likely cause")[0]
+    assert "likely cause" not in forks("train", tmp_path / "uneven.svm", "-o", tmp_path / "m", "--gap", "1e9").out
     even = forks("train", data, "-o", tmp_path / "m", "--gap", "0", "--max-epochs", "2", "--solver", "dcd")
     assert "scale" not in even.out
     assert "raise max_epochs or loosen the gap" in even.out

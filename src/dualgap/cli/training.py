@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ..stopping import Reason
 
 
+SLOW = ("max_epochs", "max_steps", "time_limit", "stalled")  # reasons that the scales of the data may be behind
+PREPARING = "preparing (the first run with a loss compiles for some seconds)"
+
+
 class Settings(NamedTuple):
     """The options of ``train``, as click names them."""
 
@@ -118,7 +122,7 @@ class Trained:
         """The same for people; what was trained on what has been said before training (`Introduction`)."""
         settings, model, certificate = self.settings, self.model, self.model.certificate
         fact, _, remedy = self.outcome.reason.message.partition("; ")
-        cause = "" if self.outcome.converged else self._likely_cause()
+        cause = self._likely_cause() if self.outcome.reason.name in SLOW else ""
         headline(fact if cause else self.outcome.reason.message, bool(self.outcome.converged))
         if cause:
             click.echo(f"{cause}Otherwise {remedy}." if remedy else cause.rstrip())
@@ -164,7 +168,7 @@ class Introduction:
         text = "\n".join(self._lines(task)) + "\n"
         self._spinner.stop()
         said(text)
-        self._spinner.say("training")
+        self._spinner.say(PREPARING)
 
     def __call__(self, record: Record) -> None:
         """Progress is shown by others."""
@@ -381,7 +385,7 @@ def _fit(
     from ..stopping import Reason
     from ..watchers import Progress
 
-    spinner.say("preparing (the first run with a loss compiles for some seconds)")
+    spinner.say(PREPARING)
     last = Last()
     watchers: list[Any] = [last, spinner]
     if not settings.quiet:
