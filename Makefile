@@ -2,7 +2,7 @@
 #
 #   make demo    train, certify, save, load and score, in under three minutes from nothing
 #   make test    the test suite
-#   make lint    ruff and mypy
+#   make lint    ruff, mypy, and the order of imports
 #   make fuzz    two million changed files for the readers (FUZZ_ARGS="--seed 2" for others)
 #   make bench   dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
 #   make clean   remove everything that make made
@@ -30,6 +30,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

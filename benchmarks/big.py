@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from dualgap.files import store_writing
-from dualgap.files.data import Data
-from dualgap.files.spool import Rows
-from dualgap.files.store import Header
+from dualgap.data.formats.arrow import writing as store_writing
+from dualgap.data.formats.arrow.spool import Rows
+from dualgap.data.formats.arrow.store import Header
+from dualgap.data.table import Data
 
 WORDS, COLUMNS, BLOCK = 70, 50_000, 20_000
 _POOL = 20_000_000  # words drawn once; a block takes its rows from a place of its own

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from dualgap.data.formats.arrow.writing import SMALLEST_BUDGET
+from dualgap.data.formats.svmlight.writing import write_blocks
 from dualgap.files import Data, Store, convert, read_svmlight, write_svmlight
-from dualgap.files.store_writing import SMALLEST_BUDGET
-from dualgap.files.svmlight_writing import write_blocks
 
 from . import HERE, ROOT, generated, machine
 from .appendix import taken_on

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 import dualgap
-from dualgap.expanding import Expanded, Poly2
-from dualgap.feeds import OnDisk
+from dualgap.data.chunks import OnDisk
+from dualgap.data.dataset import all_of
+from dualgap.data.features import Expanded, Poly2
+from dualgap.data.formats.feeds import StoreFeed
 from dualgap.files import Store, write_store
-from dualgap.files.streaming import StoreFeed
-from dualgap.opening import all_of
 
 from . import CACHE, HERE, ROOT, big, goals, machine, sets
 from .appendix import taken_on

@@ -93,7 +93,11 @@ def work(options: argparse.Namespace) -> int:
     """Fuzz one reader in this process, until all inputs are read or one does harm."""
     import atheris
 
-    from dualgap.files import data, store, svmlight, svmlight_lines, text
+    from dualgap.data import table as data
+    from dualgap.data.formats import text
+    from dualgap.data.formats.arrow import store
+    from dualgap.data.formats.svmlight import lines as svmlight_lines
+    from dualgap.data.formats.svmlight import reading as svmlight
 
     from . import mutations, seeds, targets
 

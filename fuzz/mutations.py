@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dualgap.files.store import KEY, _seal, checksum
+from dualgap.data.formats.arrow.store import KEY, _seal, checksum
 
 from .seeds import PACKERS
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from dualgap.data.formats.arrow.writing import Options, write_blocks
 from dualgap.files import Data
-from dualgap.files.store_writing import Options, write_blocks
 
 PACKERS: dict[bytes, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
     b"\x1f\x8b": (gzip.decompress, lambda text: gzip.compress(text, 1, mtime=0)),

@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.errors import InputError
-from dualgap.files import Store, read_svmlight, svmlight, text
-from dualgap.files.data import Data
-from dualgap.files.svmlight import stream_svmlight
-from dualgap.files.svmlight_lines import LineError, Range, Row, parse_line
+from dualgap.data.formats import text
+from dualgap.data.formats.svmlight import reading as svmlight
+from dualgap.data.formats.svmlight.lines import LineError, Range, Row, parse_line
+from dualgap.data.formats.svmlight.reading import stream_svmlight
+from dualgap.data.table import Data
+from dualgap.files import Store, read_svmlight
+from dualgap.runtime.errors import InputError
 
 from .seeds import PACKERS
 

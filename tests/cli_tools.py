@@ -110,7 +110,7 @@ def _serve() -> None:
     import scipy.sparse as sp
 
     import dualgap.files
-    import dualgap.watchers
+    import dualgap.training.callbacks
     from dualgap.cli import main
 
     dualgap.fit(sp.csr_array(np.eye(2)), [-1, 1])  # loads the kernels that nearly every command needs

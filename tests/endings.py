@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dualgap
-from dualgap.losses import LOSSES
+from dualgap.core.losses import LOSSES
 from dualgap.solvers import SOLVERS, can_have, can_train
 
 SECONDS = 60  # for one of these problems; each takes milliseconds, so this is no measure of speed

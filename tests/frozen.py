@@ -25,8 +25,8 @@ import scipy
 import scipy.sparse as sp
 
 import dualgap
+from dualgap.core.losses import LOSSES
 from dualgap.files import write_store
-from dualgap.losses import LOSSES
 from dualgap.solvers import SOLVERS, can_have, can_train
 
 TABLE = Path(__file__).with_name("frozen.json")

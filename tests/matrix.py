@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.losses import LOSSES, make_loss
-from dualgap.problem import Point
+from dualgap.core.losses import LOSSES, make_loss
+from dualgap.core.problem import Point
 from dualgap.solvers import SOLVERS, can_have, can_train
 
 
@@ -311,9 +311,9 @@ def assert_same(left: Any, right: Any, where: str = "state") -> None:
 
 
 if __name__ == "__main__":  # under NUMBA_DISABLE_JIT=1: a part of the full product, as plain Python, on tiny data
-    import dualgap.jit
+    import dualgap.runtime.jit
 
-    assert not dualgap.jit.compiled, "set NUMBA_DISABLE_JIT=1"
+    assert not dualgap.runtime.jit.compiled, "set NUMBA_DISABLE_JIT=1"
     part, parts = map(int, sys.argv[1:])
     count = 0
     for case in itertools.islice(full_product(), part, None, parts):

@@ -155,8 +155,8 @@ def test_messages_are_one_line_and_not_endless() -> None:
 
 
 def test_a_model_that_was_saved_is_a_starting_point(tmp_path: Path) -> None:
-    from dualgap.cli.modelling import model_of
     from dualgap.files import load_model, save_model
+    from dualgap.models.building import model_of
 
     good = dualgap.fit(X, Y, C=1.0, gap=1e-9, bias="augmented")
     for duals in (True, False):

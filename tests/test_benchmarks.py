@@ -17,9 +17,9 @@ import pytest
 import scipy.sparse as sp
 
 from dualgap import fit
-from dualgap.losses import make_loss
-from dualgap.problem import Point, Problem
-from dualgap.sources import in_memory
+from dualgap.core.losses import make_loss
+from dualgap.core.problem import Point, Problem
+from dualgap.data.sources import in_memory
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the harness is no part of the installed package

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from fuzz import mutations, seeds, targets
 
-from dualgap.files import svmlight, svmlight_pieces
-from dualgap.files.store import Store
+from dualgap.data.formats.arrow.store import Store
+from dualgap.data.formats.svmlight import pieces as svmlight_pieces
+from dualgap.data.formats.svmlight import reading as svmlight
 
 TEXT = (targets.TextTarget, seeds.texts, mutations.mutate_text)
 STORE = (targets.StoreTarget, seeds.stores, mutations.mutate_store)

@@ -12,9 +12,9 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.errors import InputError
+from dualgap.data.formats.feeds import StoreFeed
 from dualgap.files import Store, parquet_feed, write_store
-from dualgap.files.streaming import StoreFeed
+from dualgap.runtime.errors import InputError
 
 
 def rows(n: int = 600, d: int = 20, classes: int = 4, seed: int = 0) -> tuple[Any, Any]:
@@ -26,7 +26,9 @@ def rows(n: int = 600, d: int = 20, classes: int = 4, seed: int = 0) -> tuple[An
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("dualgap.files.store_writing.Options.__init__.__defaults__", (0, "auto", None, 10**9, 12_000))
+    monkeypatch.setattr(
+        "dualgap.data.formats.arrow.writing.Options.__init__.__defaults__", (0, "auto", None, 10**9, 12_000)
+    )
     X, y = rows()
     write_store(tmp_path / "a.arrow", X, y)
     assert len(Store(tmp_path / "a.arrow").header.checksums) > 4

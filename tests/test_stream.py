@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 import dualgap
 from dualgap import Stream
-from dualgap.errors import InputError
+from dualgap.runtime.errors import InputError
 from dualgap.solvers import SOLVERS
-from dualgap.solvers.perceptron import Perceptron
+from dualgap.solvers.primal.perceptron import Perceptron
 
 BIASES = ("none", "augmented", "exact")
 

@@ -16,41 +16,43 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .api import fit as fit
     from .api import plan as plan
-    from .checkpoints import load_state as load_state
-    from .checkpoints import save_state as save_state
-    from .errors import InputError as InputError
+    from .core.problem import Certificate as Certificate
+    from .core.problem import Point as Point
     from .estimators import LinearSVC as LinearSVC
     from .many import Many as Many
     from .many import one_vs_rest as one_vs_rest
-    from .problem import Certificate as Certificate
-    from .problem import Point as Point
-    from .solve import Outcome as Outcome
-    from .solve import Record as Record
-    from .solve import Run as Run
+    from .runtime.errors import InputError as InputError
     from .stream import Stream as Stream
+    from .training.checkpoint import load_state as load_state
+    from .training.checkpoint import save_state as save_state
+    from .training.loop import Outcome as Outcome
+    from .training.loop import Record as Record
+    from .training.loop import Run as Run
 
 # Loaded when first asked for: `dualgap --help` and `import dualgap` answer at once, without Numba or scikit-learn.
 _HOMES = {
     "fit": "api",
     "plan": "api",
-    "InputError": "errors",
+    "InputError": "runtime.errors",
     "LinearSVC": "estimators",
-    "Certificate": "problem",
-    "Point": "problem",
+    "Certificate": "core.problem",
+    "Point": "core.problem",
     "Many": "many",
     "one_vs_rest": "many",
-    "Outcome": "solve",
-    "Record": "solve",
-    "Run": "solve",
+    "Outcome": "training.loop",
+    "Record": "training.loop",
+    "Run": "training.loop",
     "Stream": "stream",
-    "load_state": "checkpoints",
-    "save_state": "checkpoints",
+    "load_state": "training.checkpoint",
+    "save_state": "training.checkpoint",
 }
 
 __all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "files":
+        return import_module(".files", __name__)
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arguments import functions, number, shown, whole
-from .arrays import Floats
-from .bias import Bias, make_bias
-from .errors import InputError
-from .expanding import Expansion, expanded, make_expansion
-from .feeds import OnDisk
-from .files.model import Model
-from .losses import Loss, hard_margin, make_loss
-from .opening import Given, source_of
-from .problem import Form, Point, Problem
-from .solve import Counts, Measures, Outcome, Record, Run, Solver, judging_cost, solve, training_cost
+from .core.bias import Bias, make_bias
+from .core.losses import Loss, hard_margin, make_loss
+from .core.problem import Form, Point, Problem
+from .data.chunks import OnDisk
+from .data.dataset import Given, source_of
+from .data.features import Expansion, expanded, make_expansion
+from .data.sources import InMemory
+from .models.model import Model
+from .runtime.arrays import Floats
+from .runtime.checks import functions, number, shown, whole
+from .runtime.errors import InputError
 from .solvers import check_from_disk, check_regulariser, check_seed, choose, make_solver
-from .sources import InMemory
-from .stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
-from .validation import Validation, given, split_off
+from .training.loop import Counts, Measures, Outcome, Record, Run, Solver, judging_cost, solve, training_cost
+from .training.stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
+from .training.validation import Validation, given, split_off
 
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
 
@@ -269,7 +269,7 @@ def prepare(
     """Check everything; nothing is computed yet that takes long."""
     gap, seed = number("gap", gap, zero=True), check_seed(seed)
     chosen, kind = make_loss(loss), make_bias(bias, rho)
-    source, classes, note = source_of(rows, chosen)
+    source, classes, note = source_of(rows, chosen.task)
     if note is not None:
         warnings.warn(note, stacklevel=3)
     held_out: InMemory | None = None

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from .api import Limits, fit, prepare
-from .arguments import shown, whole
-from .arrays import Floats
-from .errors import InputError
-from .expanding import Expanded, expanded, make_expansion
-from .feeds import Chunk, Feed, OnDisk
-from .files.store import Store
-from .files.streaming import ChunkFeed, StoreFeed
-from .memory import training_bytes
-from .opening import Given, all_of, distinct, streaming_budget, targets_of
-from .solve import CtrlC, Outcome, Record, running
+from .data.chunks import Chunk, Feed, OnDisk
+from .data.dataset import Given, all_of, distinct, streaming_budget, targets_of
+from .data.features import Expanded, expanded, make_expansion
+from .data.formats.arrow.store import Store
+from .data.formats.feeds import ChunkFeed, StoreFeed
+from .data.memory import training_bytes
+from .runtime.arrays import Floats
+from .runtime.checks import shown, whole
+from .runtime.errors import InputError
+from .training.loop import CtrlC, Outcome, Record, running
 
 _KEPT = 3  # chunks that stay for the runs that are behind
 

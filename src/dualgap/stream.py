@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import number
-from .arrays import Floats
-from .bias import Bias, make_bias
-from .errors import InputError
-from .losses import Loss, make_loss
-from .opening import two_labels
-from .problem import Problem
+from .core.bias import Bias, make_bias
+from .core.losses import Loss, make_loss
+from .core.problem import Problem
+from .data.dataset import two_labels
+from .data.sources import InMemory, in_memory
+from .runtime.arrays import Floats
+from .runtime.checks import number
+from .runtime.errors import InputError
 from .solvers import SOLVERS, check_regulariser, check_seed, make_solver
-from .solvers.primal import rebound
-from .sources import InMemory, in_memory
+from .solvers.primal.options import rebound
 
 
 class _Chunk(InMemory):

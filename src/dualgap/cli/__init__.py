@@ -13,7 +13,7 @@ from importlib import import_module
 import click
 
 from .. import __version__
-from ..errors import InputError, nearest
+from ..runtime.errors import InputError, nearest
 from .console import OutputError, complain, guarded_stdout
 
 OUTPUT_CLOSED = 141  # as of a program that SIGPIPE ends

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..errors import InputError
+from ..models.building import loss_spec
+from ..runtime.errors import InputError
 from .console import emit, headline, json_option
 from .data import data_argument, model_argument, model_targets, read_for, stream_for, zero_based_option
-from .modelling import loss_spec
 
 if TYPE_CHECKING:
-    from ..arrays import Floats, Words
-    from ..files.data import Data
-    from ..files.model import Model
-    from ..problem import Certificate, Problem
+    from ..core.problem import Certificate, Problem
+    from ..data.table import Data
+    from ..models.model import Model
+    from ..runtime.arrays import Floats, Words
 
 TRUE, NOT_TRUE, UNPROVEN = "true", "not true", "unproven"
 SAME, ANOTHER = "same order", "another order"
@@ -58,7 +58,7 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
 
     Exit codes: 0 true, 1 not true or unproven, 2 bad input.
     """
-    from ..files.model import load_model
+    from ..models.model import load_model
 
     model = load_model(model_file)
     fault = contradiction(model)
@@ -92,10 +92,10 @@ class Rows(NamedTuple):
 
 
 def _rows(model: Model, data_file: Path, zero_based: str) -> Rows:
-    from ..files.reading import kind_of
-    from ..files.store import Store
-    from ..memory import training_bytes
-    from ..opening import streaming_budget
+    from ..data.dataset import streaming_budget
+    from ..data.formats.arrow.store import Store
+    from ..data.formats.reading import kind_of
+    from ..data.memory import training_bytes
 
     if kind_of(data_file) == "store" and zero_based == "auto":
         header = Store(data_file).header
@@ -107,8 +107,8 @@ def _rows(model: Model, data_file: Path, zero_based: str) -> Rows:
 
 def rows_in_memory(model: Model, data: Data) -> Rows:
     """All rows of a file."""
-    from ..files.fingerprint import fingerprint, row_hashes
-    from ..sources import in_memory
+    from ..data.fingerprint import fingerprint, row_hashes
+    from ..data.sources import in_memory
 
     targets = model_targets(model, data)
     source = in_memory(model.features(data.X), targets, data.weight)
@@ -119,11 +119,11 @@ def rows_on_disk(model: Model, data_file: Path) -> Rows:
     """The rows of a store, read one batch at a time; their digests are computed anew, and not taken from its header."""
     import numpy as np
 
-    from ..expanding import Expanded, make_expansion
-    from ..feeds import Feed, OnDisk
-    from ..files.fingerprint import RowDigests, combined, row_hashes
-    from ..files.store import Store
-    from ..files.streaming import StoreFeed
+    from ..data.chunks import Feed, OnDisk
+    from ..data.features import Expanded, make_expansion
+    from ..data.fingerprint import RowDigests, combined, row_hashes
+    from ..data.formats.arrow.store import Store
+    from ..data.formats.feeds import StoreFeed
 
     digests = RowDigests()
     targets, weights, hashes = [], [], []
@@ -148,7 +148,7 @@ def rows_on_disk(model: Model, data_file: Path) -> Rows:
 
 def contradiction(model: Model) -> str | None:
     """What the model says of its problem that cannot be, whatever the rows are."""
-    from ..expanding import make_expansion
+    from ..data.features import make_expansion
 
     proof, stored = model.proofs[0], model.certificate
     lam, weight = proof.lam, proof.total_weight
@@ -177,10 +177,10 @@ def contradiction(model: Model) -> str | None:
 
 def judge(model: Model, rows: Rows) -> Verdict:
     """Build the problem anew, judge the stored point, and compare."""
-    from ..bias import make_bias
-    from ..files.fingerprint import values_by_hash
-    from ..losses import make_loss
-    from ..problem import ABSOLUTE_SHARE, Point, Problem
+    from ..core.bias import make_bias
+    from ..core.losses import make_loss
+    from ..core.problem import ABSOLUTE_SHARE, Point, Problem
+    from ..data.fingerprint import values_by_hash
 
     stored, duals = model.certificate, _duals(model)
     n = rows.source.n
@@ -227,7 +227,7 @@ def _duals(model: Model) -> str:
 
 def _order(model: Model, rows: Rows) -> tuple[str | None, str | None]:
     """Whether DATA holds the training rows, and in their order; and what is wrong if the model's marks disagree."""
-    from ..files.fingerprint import hashes_in_any_order, hashes_in_order
+    from ..data.fingerprint import hashes_in_any_order, hashes_in_order
 
     same = rows.fingerprint == model.fingerprint
     if model.rows_in_order is None or model.rows_in_any_order is None:
@@ -300,7 +300,7 @@ def dual_from_slopes(problem: Problem, w: Floats, b: float) -> Floats:
     import numpy as np
     from scipy.optimize import minimize_scalar
 
-    from ..problem import Point
+    from ..core.problem import Point
 
     scores = problem.judge(Point(w, b, None)).scores
     pairs = zip(problem.source.y.tolist(), scores.tolist(), strict=True)

@@ -37,7 +37,7 @@ def command(source: Path, destination: Path, as_json: bool, **options: Any) -> N
 
     OUT appears when it is complete; an interrupted conversion leaves nothing behind.
     """
-    from ..files.converting import convert
+    from ..data.formats.converting import convert
 
     inputs = {"IN": source, "WEIGHTS": options["weights"], "NAMES": options["names"]}
     check_files({"OUT": destination}, inputs, prints=True)

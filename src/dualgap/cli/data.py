@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InputError
+from ..runtime.errors import InputError
 
 if TYPE_CHECKING:
-    from ..arrays import Floats
-    from ..files.data import Data
-    from ..files.model import Model
+    from ..data.table import Data
+    from ..models.model import Model
+    from ..runtime.arrays import Floats
 
 REST = "rest"  # how the negative class of a one-against-the-rest model is shown
 
@@ -35,7 +35,7 @@ def check_files(outputs: dict[str, Path | None], inputs: dict[str, Path | None],
 
     With ``prints``, the file that the standard output goes to is an output, too.
     """
-    from ..files.writing import check_destinations
+    from ..runtime.writing import check_destinations
 
     check_destinations(outputs, inputs)
     if prints:
@@ -57,21 +57,21 @@ def _is_stdout(file: Path) -> bool:
 
 def read_for(model: Model, path: Path, zero_based: str) -> Data:
     """All rows of a file, in the columns of a model."""
-    from ..files.reading import read_data
+    from ..data.formats.reading import read_data
 
     return _same_names(model, read_data(path, **_columns_of(model, path, zero_based)))
 
 
 def stream_for(model: Model, path: Path, zero_based: str) -> Iterator[Data]:
     """The rows of a file in blocks, in the columns of a model."""
-    from ..files.reading import stream_data
+    from ..data.formats.reading import stream_data
 
     for data in stream_data(path, **_columns_of(model, path, zero_based)):
         yield _same_names(model, data)
 
 
 def _columns_of(model: Model, path: Path, zero_based: str) -> dict[str, Any]:
-    from ..files.reading import kind_of
+    from ..data.formats.reading import kind_of
 
     if zero_based == "auto" and model.zero_based is not None and kind_of(path) != "store":
         zero_based = "yes" if model.zero_based else "no"

@@ -12,8 +12,8 @@ import click
 from .console import Spinner, counted, emit, headline, json_option, table
 
 if TYPE_CHECKING:
-    from ..arrays import Floats
-    from ..solve import Outcome, Record
+    from ..runtime.arrays import Floats
+    from ..training.loop import Outcome, Record
 
 FAILED = 1
 
@@ -122,8 +122,8 @@ def _run(example: Example, gap: float, folder: Path) -> Result:
     import numpy as np
 
     from ..api import fit
-    from ..files.model import load_model, save_model
-    from .modelling import model_of
+    from ..models.building import model_of
+    from ..models.model import load_model, save_model
     from .training import Last
 
     began = time.perf_counter()

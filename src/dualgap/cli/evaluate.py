@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InputError
+from ..runtime.errors import InputError
 from .console import counted, emit, json_option, table
 from .data import data_argument, model_argument, model_targets, shown, stream_for, zero_based_option
 
 if TYPE_CHECKING:
-    from ..arrays import Floats
-    from ..files.model import Model
+    from ..models.model import Model
+    from ..runtime.arrays import Floats
 
 _MEANINGS = {
     "accuracy": "share of rows predicted right",
@@ -44,7 +44,7 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     Regression: mean squared error, mean absolute error and R2. What is not defined (recall without positive rows)
     is shown as a dash, and as null with --json.
     """
-    from ..files.model import load_model
+    from ..models.model import load_model
 
     model = load_model(model_file)
     targets, scores = _answers(model, data_file, zero_based)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..models.building import bias_words
 from .console import Spinner, counted, emit, json_option, note, size_of
 from .data import shown
-from .modelling import bias_words
 
 if TYPE_CHECKING:
-    from ..files.model import Model
-    from ..files.store import Header
-    from ..files.summary import Summary
+    from ..data.formats.arrow.store import Header
+    from ..data.summary import Summary
+    from ..models.model import Model
 
 _LARGEST = 5  # weights shown
 _CLASSES = 12  # labels shown
@@ -39,7 +39,7 @@ def command(file: Path, n_features: int | None, zero_based: Any, as_json: bool) 
     Data (svmlight text or a store): rows, columns, nonzeros, labels, empty and repeated rows, the range of values, the
     scale of columns, and how much memory training will take.
     """
-    from ..files.reading import kind_of
+    from ..data.formats.reading import kind_of
 
     if kind_of(file) == "model":
         if n_features is not None or zero_based != "auto":
@@ -57,9 +57,9 @@ def _print(heading: str, lines: Lines) -> None:
 
 
 def _inspect_data(file: Path, n_features: int | None, zero_based: Any, as_json: bool) -> None:
-    from ..files.reading import kind_of
-    from ..files.store import Store
-    from ..files.summary import summarise
+    from ..data.formats.arrow.store import Store
+    from ..data.formats.reading import kind_of
+    from ..data.summary import summarise
 
     kind = kind_of(file)
     size = file.stat().st_size if file.is_file() else None
@@ -120,7 +120,7 @@ def _store_lines(header: Header | None) -> Lines:
 
 
 def _inspect_model(file: Path, as_json: bool) -> None:
-    from ..files.model import header_of, load_model
+    from ..models.model import header_of, load_model
 
     model = load_model(file)
     if as_json:

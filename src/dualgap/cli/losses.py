@@ -11,7 +11,7 @@ from .console import emit, json_option, print_table
 @json_option
 def command(as_json: bool) -> None:
     """List the losses with their parameters and defaults. Set one with --loss NAME:PARAMETER=VALUE."""
-    from ..losses import LOSSES, parameters_of
+    from ..core.losses import LOSSES, parameters_of
 
     found = [
         {"name": name, "task": loss.task, "meaning": loss.meaning, "parameters": parameters_of(loss)}

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..errors import InputError
+from ..runtime.errors import InputError
 from .console import emit, finite, json_option
 from .data import check_files, data_argument, model_argument, plain, shown, stream_for, zero_based_option
 
@@ -34,7 +34,7 @@ def command(
     A model of one class against the rest predicts that class or the word "rest". Models for regression print
     their predictions. Labels in DATA are read but not used.
     """
-    from ..files.model import load_model
+    from ..models.model import load_model
 
     output = None if output == Path("-") else output
     check_files({"FILE": output}, {"DATA": data_file, "MODEL": model_file}, prints=output is None or as_json)
@@ -70,7 +70,7 @@ def _number(score: Any) -> str:
 @contextmanager
 def _writer(output: Path | None) -> Iterator[Callable[[str], Any]]:
     """Writes text to the file, which appears when all is written, or to stdout."""
-    from ..files.writing import replacing
+    from ..runtime.writing import replacing
 
     if output is None:
         yield lambda text: (sys.stdout.write(text), sys.stdout.flush())

@@ -15,8 +15,8 @@ from .console import emit, json_option, print_table
 @json_option
 def command(names: tuple[str, ...], as_json: bool) -> None:
     """List all solvers, or those named, with their options. Set one with --option KEY=VALUE."""
-    from ..errors import InputError, nearest
-    from ..losses import LOSSES
+    from ..core.losses import LOSSES
+    from ..runtime.errors import InputError, nearest
     from ..solvers import SOLVERS, can_train, options_of
 
     for name in names:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..errors import InputError, nearest
+from ..runtime.errors import InputError, nearest
 from .console import OutputError, Size, Spinner, complain, emit, json_option
 from .data import check_files, data_argument
 from .training import Settings, forecast, run
@@ -114,8 +114,8 @@ def command(**given: Any) -> int:
 def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; the solver's options as a dictionary."""
     from ..api import strength
-    from ..bias import make_bias
-    from ..losses import make_loss
+    from ..core.bias import make_bias
+    from ..core.losses import make_loss
     from ..solvers import SOLVERS, make_solver, options_of
 
     check_files(

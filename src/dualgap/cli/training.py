@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..errors import InputError
+from ..models.building import bias_words, loss_spec, model_of
+from ..runtime.errors import InputError
 from .console import Spinner, counted, headline, said, size_of, table
 from .data import label_of, plain, shown, signs, training_targets
-from .modelling import bias_words, loss_spec, model_of
 
 if TYPE_CHECKING:
     from ..api import Task
-    from ..arrays import Floats
-    from ..files.model import Model
-    from ..losses import Loss
-    from ..solve import CtrlC, Outcome, Record
-    from ..stopping import Reason
+    from ..core.losses import Loss
+    from ..models.model import Model
+    from ..runtime.arrays import Floats
+    from ..training.loop import CtrlC, Outcome, Record
+    from ..training.stopping import Reason
 
 
 SLOW = ("max_epochs", "max_steps", "time_limit", "stalled")  # reasons that the scales of the data may be behind
@@ -147,7 +147,7 @@ class Trained:
 
     def _likely_cause(self) -> str:
         """A sentence about scales of the data that make training slow; rows on disk are not read again for it."""
-        from ..advice import scales
+        from ..data.scales import scales
 
         if not self.outcome.problem.source.resident or self.settings.expand is not None:
             return ""
@@ -191,7 +191,7 @@ class Introduction:
 
 def _loss_words(loss: Loss) -> str:
     """The loss, with the parameters that are not at their defaults."""
-    from ..losses import parameters_of
+    from ..core.losses import parameters_of
 
     return loss_spec(loss.name, parameters_of(loss), parameters_of(type(loss)))
 
@@ -219,8 +219,8 @@ def meaning(certificate: Any, lam: float) -> str:
 
 def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinner) -> Trained:
     """Read, train and save. From the first step of training on, Ctrl-C does not lose what has been learned."""
-    from ..files.model import save_model
-    from ..solve import CtrlC
+    from ..models.model import save_model
+    from ..training.loop import CtrlC
 
     data = _read(settings, options, spinner)
     held_out = _held_out(settings, data, spinner)
@@ -263,8 +263,8 @@ def _arguments(settings: Settings) -> dict[str, Any]:
 
 def _read(settings: Settings, options: dict[str, Any], spinner: Spinner) -> Rows:
     """The rows in memory, or a store opened where they do not fit or are not to be there."""
-    from ..files.reading import kind_of, read_data
-    from ..losses import make_loss
+    from ..core.losses import make_loss
+    from ..data.formats.reading import kind_of, read_data
 
     spinner.say(f"reading {settings.data_file}")
     classification = make_loss(settings.loss).task == "classification"
@@ -288,12 +288,12 @@ def _read(settings: Settings, options: dict[str, Any], spinner: Spinner) -> Rows
 
 def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | None:
     """The rows of a store that stay on disk; None if they are to be read into memory."""
-    from ..expanding import Expanded, make_expansion
-    from ..feeds import Feed, OnDisk
-    from ..files.store import Store
-    from ..files.streaming import StoreFeed
-    from ..memory import training_bytes
-    from ..opening import streaming_budget, streaming_note, targets_of, two_classes
+    from ..data.chunks import Feed, OnDisk
+    from ..data.dataset import streaming_budget, streaming_note, targets_of, two_classes
+    from ..data.features import Expanded, make_expansion
+    from ..data.formats.arrow.store import Store
+    from ..data.formats.feeds import StoreFeed
+    from ..data.memory import training_bytes
 
     store = Store(settings.data_file)
     header = store.header
@@ -322,7 +322,7 @@ def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | N
 
 def _held_out(settings: Settings, data: Rows, spinner: Spinner) -> tuple[Any, Floats] | None:
     """The rows of ``--validation``, in the columns and classes of the training rows."""
-    from ..files.reading import kind_of, read_data
+    from ..data.formats.reading import kind_of, read_data
 
     if settings.validation is None:
         return None
@@ -356,7 +356,7 @@ class _Trace:
             return
         try:
             if self._lines is None:
-                from ..watchers import JsonLines
+                from ..training.callbacks import JsonLines
 
                 self._lines = JsonLines(self._file)
             self._lines(record)
@@ -382,8 +382,8 @@ def _fit(
     ctrl_c: CtrlC,
 ) -> tuple[Outcome, Record]:
     from ..api import fit
-    from ..stopping import Reason
-    from ..watchers import Progress
+    from ..training.callbacks import Progress
+    from ..training.stopping import Reason
 
     spinner.say(PREPARING)
     last = Last()

@@ -31,8 +31,8 @@ def command(losses: tuple[str, ...], as_json: bool) -> None:
     began = time.perf_counter()
     with Spinner(not as_json) as spinner:
         spinner.say("loading the compiler")
-        from ..jit import cache_root
-        from ..losses import LOSSES, make_loss
+        from ..core.losses import LOSSES, make_loss
+        from ..runtime.jit import cache_root
 
         wanted = {make_loss(name).name for name in losses}
         cases = [
@@ -59,7 +59,7 @@ def _fit_tiny(loss: str, layout: str, dtype: str) -> None:
     import scipy.sparse as sp
 
     from ..api import fit
-    from ..rows import MANY
+    from ..data.rows import MANY
 
     X: Any = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=dtype)
     if layout != "dense":

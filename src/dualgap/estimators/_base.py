@@ -14,16 +14,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..api import fit
-from ..arguments import flag, number, shown, whole
-from ..arrays import Floats
-from ..bias import Augmented, Bias, Free, NoBias
-from ..errors import InputError
-from ..losses import Loss
-from ..problem import Certificate, Point
-from ..solve import CtrlC, Outcome, Record
-from ..sources import in_memory
-from ..stopping import Reason
-from ..watchers import Progress
+from ..core.bias import Augmented, Bias, Free, NoBias
+from ..core.losses import Loss
+from ..core.problem import Certificate, Point
+from ..data.sources import in_memory
+from ..runtime.arrays import Floats
+from ..runtime.checks import flag, number, shown, whole
+from ..runtime.errors import InputError
+from ..training.callbacks import Progress
+from ..training.loop import CtrlC, Outcome, Record
+from ..training.stopping import Reason
 from . import _convergence
 from ._input import options_for, rows_of, seed_of, thread_count
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..advice import advice
+from ..data.scales import advice
 
 _REMEDIES = {
     "max_epochs": "raise max_iter (now {max_iter:g}), loosen tol or take a smaller C",

@@ -13,10 +13,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
 from ..api import fit
-from ..arguments import number, shown
-from ..arrays import Floats
-from ..errors import InputError, nearest
-from ..losses import LOSSES, Loss, make_loss
+from ..core.losses import LOSSES, Loss, make_loss
+from ..runtime.arrays import Floats
+from ..runtime.checks import number, shown
+from ..runtime.errors import InputError, nearest
 
 
 def thread_count(n_jobs: Any) -> int:

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..arrays import Floats
-from ..losses import Loss
+from ..core.losses import Loss
+from ..runtime.arrays import Floats
 from ._base import LinearModel
 from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
 
@@ -29,7 +29,8 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     loss : str or loss, default="hinge"
         ``"hinge"`` (the support vector machine), ``"squared-hinge"``, ``"smooth-hinge"``, ``"logistic"`` or
         ``"modified-huber"``, with parameters after a colon (``"smooth-hinge:gamma=0.5"``), or a loss of
-        ``dualgap.losses``. An underscore will do for the hyphen. scikit-learn's own default is ``"squared_hinge"``.
+        ``dualgap.core.losses``. An underscore will do for the hyphen. scikit-learn's own default is
+        ``"squared_hinge"``.
     tol : float, default=1e-3
         The relative gap at which to stop: (primal - dual) / dual, rounding errors included. It bounds the
         suboptimality of the objective, unlike the tolerances of other solvers, which bound a step or a gradient.

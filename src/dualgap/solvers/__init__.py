@@ -12,33 +12,33 @@ from importlib.util import find_spec
 from math import isfinite
 from typing import Any
 
-from ..arguments import shown, whole
-from ..errors import InputError, nearest
-from ..losses import LOSSES, Loss
-from ..problem import Problem
-from ..solve import Solver
-from .asdca import ASDCA
-from .asgd import ASGD
-from .block import BlockMinimisation, SelectiveBlockMinimisation
-from .cached_loops import CachedLoops
-from .dcd import DCD
-from .decomposition import SMO, Decomposition
+from ..core.losses import LOSSES, Loss
+from ..core.problem import Problem
+from ..runtime.checks import shown, whole
+from ..runtime.errors import InputError, nearest
+from ..training.loop import Solver
+from .cutting_planes.ocas import OCAS
+from .cutting_planes.svmperf import SVMperf
+from .dual.asdca import ASDCA
+from .dual.dcd import DCD
+from .dual.decomposition import SMO, Decomposition
+from .dual.mpu import MPU
+from .dual.sdca import SDCA
 from .free_bias import FreeBias, can_wrap
-from .implicit import Implicit
-from .mpu import MPU
-from .newton import Newton
-from .norma import Norma
-from .ocas import OCAS
-from .pegasos import Pegasos
-from .perceptron import Perceptron
-from .sdca import SDCA
-from .sgd import SGD
-from .sgd_m import SGDm
-from .sgd_qn import SGDQN
-from .sgd_r import SGDr
-from .sgd_s import SGDs
-from .svmperf import SVMperf
-from .svmsgd import SvmSgd
+from .out_of_core.block import BlockMinimisation, SelectiveBlockMinimisation
+from .out_of_core.cached_loops import CachedLoops
+from .primal.asgd import ASGD
+from .primal.implicit import Implicit
+from .primal.norma import Norma
+from .primal.pegasos import Pegasos
+from .primal.perceptron import Perceptron
+from .primal.sgd import SGD
+from .primal.sgd_m import SGDm
+from .primal.sgd_qn import SGDQN
+from .primal.sgd_r import SGDr
+from .primal.sgd_s import SGDs
+from .primal.svmsgd import SvmSgd
+from .second_order.newton import Newton
 
 SOLVERS: dict[str, type[Any]] = {
     solver.name: solver

@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..problem import Judgement, Point, Problem
-from ..proximal import centred, spring
-from ..solve import Counts
-from ..stopping import Reason
+from ..core.problem import Judgement, Point, Problem
+from ..training.loop import Counts
+from ..training.stopping import Reason
+from .proximal import centred, spring
 
 
 class State(NamedTuple):

@@ -1,0 +1,1 @@
+"""The problem and its certificate: losses, kinds of bias, primal and dual values."""

@@ -1,0 +1,134 @@
+"""The kinds of bias. Each adds a penalty ``r(b)`` to the objective and the matching term to the dual.
+
+With ``z = 1/N sum_i c_i beta_i`` the dual gains ``min_b (r(b) - z b)``:
+
+============================  =========================  ==========================  =====================
+kind                          r(b)                       best b                      term of the dual
+============================  =========================  ==========================  =====================
+``NoBias``                    b = 0                      0                           0
+``Centred(centre, strength)`` strength/2 (b - centre)^2  centre + z / strength       -centre z - z^2 / (2 strength)
+``Augmented(rho)``            Centred(0, lam / rho^2)    rho^2 z / lam               -rho^2 z^2 / (2 lam)
+``Free``                      0                          any, and z must be 0        0 where z = 0, else -infinity (*)
+============================  =========================  ==========================  =====================
+
+(*) ``Problem`` has a bound that holds for a z that is 0 but for rounding.
+
+``Augmented(rho)`` is the constant feature ``rho`` of Panagiotakopoulos and Tsampouka (section 2). Every kind a solver
+meets is Centred in disguise: it starts b at ``centre`` and adds ``rate * c_i * step`` to it with each dual step, where
+``rate = 1 / (N strength)`` (0 for NoBias). So no solver asks which kind it has. A free bias is found by solving
+centred problems in a row (the proximal point method, ``solvers/free_bias.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ..runtime.arrays import Floats
+from ..runtime.checks import number, shown
+from ..runtime.errors import InputError
+from ..runtime.sums import total_of
+
+
+class Bias(Protocol):
+    """What the problem asks of a bias."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def centre(self) -> float: ...
+    def strength(self, lam: float) -> float: ...
+    def feasible(self, beta: Floats, weight: Floats) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class NoBias:
+    """The score is ``<w, x>``."""
+
+    kind = "none"
+    centre = 0.0
+
+    def strength(self, lam: float) -> float:
+        """Infinite: b stays 0."""
+        return np.inf
+
+    def feasible(self, beta: Floats, weight: Floats) -> Floats:
+        """Every beta will do."""
+        return beta
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """A constant feature of value rho, regularised like the others."""
+
+    rho: float = 1.0
+    kind = "augmented"
+    centre = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1e-100 <= self.rho <= 1e100:
+            raise InputError(f"rho={self.rho!r} must lie between 1e-100 and 1e100 (use bias='none' to have no bias)")
+
+    def strength(self, lam: float) -> float:
+        """``b = rho w_0`` with ``lam/2 w_0^2`` in the objective."""
+        return lam / self.rho**2
+
+    def feasible(self, beta: Floats, weight: Floats) -> Floats:
+        """Every beta will do."""
+        return beta
+
+
+@dataclass(frozen=True)
+class Centred:
+    """``mu/2 (b - centre)^2``: one step of the proximal point method for a free bias."""
+
+    centre: float
+    mu: float
+    kind = "centred"
+
+    def strength(self, lam: float) -> float:
+        """As given."""
+        return self.mu
+
+    def feasible(self, beta: Floats, weight: Floats) -> Floats:
+        """Every beta will do."""
+        return beta
+
+
+@dataclass(frozen=True)
+class Free:
+    """A bias that is not regularised. Dual points must satisfy ``sum_i c_i beta_i = 0``."""
+
+    kind = "exact"
+    centre = 0.0
+
+    def strength(self, lam: float) -> float:
+        """None at all."""
+        return 0.0
+
+    def feasible(self, beta: Floats, weight: Floats) -> Floats:
+        """Scale the heavier sign down until the weighted sum vanishes; every loss allows that, its box holds 0."""
+        share = weight * beta
+        up, down = total_of(share[share > 0]), -total_of(share[share < 0])
+        if up == down:
+            return beta
+        sign, factor = (1.0, down / up) if up > down else (-1.0, up / down)
+        return np.where(sign * beta > 0, beta * factor, beta)
+
+
+def make_bias(kind: str | Bias, rho: float = 1.0) -> Bias:
+    """A bias from its name on the command line."""
+    if isinstance(kind, NoBias | Augmented | Centred | Free):
+        return kind
+    rho = number("rho", rho, zero=True)
+    if not isinstance(kind, str):
+        raise InputError(f"bias={shown(kind)} must be 'none', 'augmented' or 'exact'")
+    if kind == "none":
+        return NoBias()
+    if kind == "augmented":
+        return Augmented(rho)
+    if kind == "exact":
+        return Free()
+    raise InputError(f"unknown bias {shown(kind)}; there are: none, augmented, exact")

@@ -1,0 +1,132 @@
+"""A fingerprint of training rows: equal for the same rows in the same order, however they are stored.
+
+Besides, a hash of every row with its target and weight, by which rows are found again in another order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..runtime.arrays import Floats, Words
+
+_ROWS = 8192  # converted at a time; the fingerprint does not depend on it
+_ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
+_SHIFT = np.uint64(31)
+
+
+class RowDigests:
+    """What a fingerprint takes from the rows, block after block."""
+
+    def __init__(self) -> None:
+        self._parts = tuple(hashlib.blake2b(digest_size=32) for _ in range(3))
+
+    def add(self, X: Any) -> None:
+        """The next rows."""
+        counts, columns, values = self._parts
+        for first in range(0, int(X.shape[0]), _ROWS):
+            block: Any = sp.csr_array(X[first : first + _ROWS], copy=True)
+            block.sum_duplicates()
+            block.eliminate_zeros()
+            block.sort_indices()
+            counts.update(np.diff(block.indptr).astype("<i8").tobytes())
+            columns.update(block.indices.astype("<i8").tobytes())
+            values.update(block.data.astype("<f8").tobytes())
+
+    def digests(self) -> tuple[str, ...]:
+        """Of the entries a row, of the columns, of the values."""
+        return tuple(part.hexdigest() for part in self._parts)
+
+
+def fingerprint(X: Any, y: Any, weight: Any = None, *, digests: Sequence[str] | None = None) -> str:
+    """BLAKE2b of the rows, the targets and the weights (1 each by default), all as little-endian numbers of 8 bytes.
+
+    A row counts as its nonzero entries in order of their columns, so dense and sparse storage agree, and so do
+    files of different widths whose further columns are empty. Values are hashed as float64. Data kept in float32 have
+    the fingerprint of their float64 original only where float32 holds every value of it exactly. Where the digests of
+    the rows are known (a store keeps them), X need not be looked at.
+    """
+    if digests is None:
+        rows = RowDigests()
+        rows.add(X)
+        digests = rows.digests()
+    return combined(digests, [y], [np.ones(len(y)) if weight is None else weight])
+
+
+def combined(digests: Sequence[str], targets: Iterable[Any], weights: Iterable[Any]) -> str:
+    """The same, from targets and weights that come in parts."""
+    numbers = hashlib.blake2b(digest_size=32)
+    for part in chain(targets, weights):
+        numbers.update(_floats(part).tobytes())
+    total = hashlib.blake2b(digest_size=32)
+    for digest in digests:
+        total.update(bytes.fromhex(digest))
+    total.update(numbers.digest())
+    return total.hexdigest()
+
+
+def row_hashes(X: Any, y: Any, weight: Any = None) -> Words:
+    """A hash of 64 bits for every row with its target and its weight (1 by default).
+
+    It is a sum over the entries, so it depends neither on their order nor on those that are 0. As in a fingerprint,
+    values are hashed as float64.
+    """
+    hashes = _mixed(_bits(y)) + _mixed(_bits(np.ones(len(y)) if weight is None else weight) * _ODD[0])
+    for first in range(0, int(X.shape[0]), _ROWS):
+        block: Any = sp.csr_array(X[first : first + _ROWS])
+        if not block.has_canonical_format:
+            block = block.copy()
+            block.sum_duplicates()
+        filled = np.flatnonzero(np.diff(block.indptr))
+        if filled.size:
+            entries = _mixed(block.indices.astype(np.uint64) * _ODD[0] + _bits(block.data) * _ODD[1])
+            entries[block.data == 0] = 0
+            hashes[first + filled] += np.add.reduceat(entries, block.indptr[filled])
+    return hashes
+
+
+def hashes_in_order(hashes: Words) -> str:
+    """One fingerprint of many rows, from their hashes."""
+    return hashlib.blake2b(hashes.astype("<u8").tobytes(), digest_size=32).hexdigest()
+
+
+def hashes_in_any_order(hashes: Words) -> str:
+    """The same, equal for the same rows in whatever order; a row that occurs twice counts twice."""
+    return hashes_in_order(np.sort(hashes))
+
+
+def values_by_hash(hashes: Words, of_values: Words, values: Floats) -> Floats | None:
+    """Values of some rows, brought to where rows of these hashes are; 0 elsewhere, None if a row is missing.
+
+    Among rows of one hash it makes no difference which one gets a value: entries, target and weight are the same.
+    """
+    order, chosen = np.argsort(hashes, kind="stable"), np.argsort(of_values, kind="stable")
+    there, wanted = hashes[order], of_values[chosen]
+    rank = np.arange(wanted.size) - np.searchsorted(wanted, wanted)  # among the values of the same hash
+    place = np.searchsorted(there, wanted) + rank
+    if wanted.size and (place.max() >= there.size or bool((there[place] != wanted).any())):
+        return None
+    found = np.zeros(hashes.size)
+    found[order[place]] = values[chosen]
+    return found
+
+
+def _bits(values: Any) -> Words:
+    words: Words = _floats(values).view(np.uint64)
+    return words
+
+
+def _mixed(words: Words) -> Words:
+    """Every bit of a word depends on every other, more or less (the finish of SplitMix64)."""
+    words = (words ^ (words >> _SHIFT)) * _ODD[2]
+    words = (words ^ (words >> _SHIFT)) * _ODD[3]
+    return words ^ (words >> _SHIFT)
+
+
+def _floats(values: Any) -> Floats:
+    return np.asarray(values).astype("<f8") + 0.0  # -0.0 becomes 0.0

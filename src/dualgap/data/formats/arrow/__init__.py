@@ -1,0 +1,1 @@
+"""Stores: Arrow files of sparse rows."""

@@ -1,0 +1,292 @@
+"""The store: rows in an Arrow file, in blocks that can be read one by one, without a copy and without parsing.
+
+Every record batch is a block of rows:
+
+    row     large_list<struct<column: uint32, value: float32 or float64>>    the entries, by columns
+    label   double
+    weight  double                                                            only where rows are weighted
+
+Arrow keeps the members of a struct apart, so offsets, columns and values of a batch are three arrays: CSR as it
+stands, each at a multiple of 64 bytes in the file. The metadata of the schema hold one key, ``dualgap``, with a JSON
+object: what is known of all rows, and a checksum for every batch. To other programs it is an ordinary Arrow file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....runtime.errors import InputError
+from ....runtime.paths import kind_of_path
+from ...table import Data, csr_over
+
+KEY = b"dualgap"
+FORMAT, VERSION = "dualgap store", 1
+MAGIC = b"ARROW1"
+
+
+def arrow() -> Any:
+    """The package pyarrow."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise InputError("stores need the package pyarrow: pip install 'dualgap[store]'") from None
+    return pyarrow
+
+
+@dataclass(frozen=True)
+class Header:
+    """What is known of all rows of a store."""
+
+    n: int
+    d: int
+    nnz: int
+    classes: list[list[float]] | None  # labels with their counts; None where there are too many to be classes
+    class_weights: list[float] | None  # their total weights
+    present: int  # rows of positive weight
+    weighted: bool
+    total_weight: float
+    norms: dict[str, float]  # Euclidean lengths of the rows: smallest, mean, largest; and how many are empty
+    zero_based: bool | None  # how the text that it comes from counts columns
+    feature_names: list[str] | None
+    seed: int | None  # of the shuffle; None: rows in the order they came in
+    value_type: str
+    compression: str | None
+    batch_rows: list[int]
+    batch_entries: list[int]
+    checksums: list[str]
+    digests: list[str]  # of the rows, for fingerprints
+    compensated: bool = False  # the sums of weights are within two units; once they were plain sums
+
+    def to_json(self) -> bytes:
+        """As the metadata of the schema."""
+        told = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        return json.dumps({**told, "checksum": _seal(told)}).encode()
+
+
+def schema(value_type: str, weighted: bool) -> Any:
+    """The columns of a store."""
+    pa = arrow()
+    entry = pa.struct(
+        [
+            pa.field("column", pa.uint32(), nullable=False),
+            pa.field("value", {"float32": pa.float32(), "float64": pa.float64()}[value_type], nullable=False),
+        ]
+    )
+    fields = [
+        pa.field("row", pa.large_list(pa.field("entry", entry, nullable=False)), nullable=False),
+        pa.field("label", pa.float64(), nullable=False),
+    ]
+    if weighted:
+        fields.append(pa.field("weight", pa.float64(), nullable=False))
+    return pa.schema(fields)
+
+
+def batch_of(layout: Any, X: Any, y: Any, weight: Any) -> tuple[Any, str]:
+    """Rows as a record batch, and its checksum."""
+    pa = arrow()
+    rows = layout.field("row").type
+    column, value = rows.value_type.field("column"), rows.value_type.field("value")
+    starts = X.indptr.astype(np.int64)
+    columns = X.indices.astype(np.uint32, copy=False)
+    values = X.data.astype(value.type.to_pandas_dtype(), copy=False)
+    entries = pa.StructArray.from_arrays([pa.array(columns), pa.array(values)], fields=[column, value])
+    arrays = [pa.LargeListArray.from_arrays(pa.array(starts), entries, type=rows), pa.array(y)]
+    if weight is not None:
+        arrays.append(pa.array(weight))
+    return pa.RecordBatch.from_arrays(arrays, schema=layout), checksum(starts, columns, values, y, weight)
+
+
+def checksum(*arrays: Any) -> str:
+    """CRC-32 of offsets, columns, values, labels and weights, one after another, as they stand in the file."""
+    total = 0
+    for array in arrays:
+        if array is not None:
+            total = zlib.crc32(_bytes(array), total)
+    return f"{total:08x}"
+
+
+class Store:
+    """A store that is open for reading. Batches are read when asked for, and every one is checked."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        pa = arrow()
+        self.path = Path(path)
+        if kind_of_path(self.path) == "folder":
+            raise InputError(f"{self.path}: is a folder; give a file")
+        try:
+            self._reader = pa.ipc.open_file(pa.OSFile(os.fspath(path)))
+            found = self._reader.schema
+            batches = self._reader.num_record_batches
+        except FileNotFoundError:
+            raise InputError(f"{self.path}: no such file") from None
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+            raise InputError(f"{self.path}: no Arrow file, or a damaged one: {_one_line(error)}") from None
+        self.header = _header(self.path, found)
+        expected = schema(self.header.value_type, self.header.weighted)
+        if not found.equals(expected) or batches != len(self.header.checksums):
+            raise InputError(f"{self.path}: its columns or batches are not those of a dualgap store; convert it anew")
+
+    @cached_property
+    def starts(self) -> Any:
+        """The numbers of the batches' first rows, and of all rows."""
+        return np.concatenate([[0], np.cumsum(self.header.batch_rows, dtype=np.int64)])
+
+    def batch(self, k: int) -> Data:
+        """The rows of a batch: views of its buffers, after the checksum has been compared."""
+        header = self.header
+        first = int(self.starts[k])
+        where = f"{self.path}: batch {k} (rows {first} to {first + header.batch_rows[k] - 1})"
+        batch = sound_batch(self._reader, k, where, full=True)
+        if any(column.null_count for column in batch.columns) or batch.num_rows != header.batch_rows[k]:
+            raise InputError(f"{where} is damaged: it has other rows than the header says; convert the file anew")
+        rows = batch.column(0)
+        starts, entries = rows.offsets.to_numpy(), rows.values
+        columns, values = (entries.field(m).to_numpy() for m in (0, 1))
+        label = batch.column(1).to_numpy()
+        weight = batch.column(2).to_numpy() if header.weighted else None
+        found = checksum(starts, columns, values, label, weight)
+        if found != header.checksums[k]:
+            raise InputError(
+                f"{where} is damaged: its checksum is {found} and should be {header.checksums[k]}; "
+                "convert the file anew"
+            )
+        if starts[0] != 0 or not starts[-1] == columns.size == header.batch_entries[k]:
+            raise InputError(f"{where} is damaged: it has other entries than the header says; convert the file anew")
+        if columns.size and int(columns.max()) >= header.d:
+            raise InputError(
+                f"{where} is damaged: it names column {columns.max()} of {header.d}; convert the file anew"
+            )
+        return Data(
+            self.path,
+            csr_over(values, columns, starts, (label.size, header.d)),
+            label,
+            header.zero_based,
+            weight,
+            None if header.feature_names is None else tuple(header.feature_names),
+            first=first,
+            done=float(self.starts[k + 1]) / header.n,
+            digests=tuple(header.digests),
+        )
+
+    def blocks(self) -> Iterator[Data]:
+        """All batches, one after another."""
+        for k in range(len(self.header.checksums)):
+            yield self.batch(k)
+
+    def read(self) -> Data:
+        """All rows, in memory."""
+        header = self.header
+        try:
+            values = np.empty(header.nnz, dtype=header.value_type)
+            columns = np.empty(header.nnz, dtype=np.uint32)
+            starts = np.zeros(header.n + 1, dtype=np.int64)
+            label = np.empty(header.n)
+            weight = np.empty(header.n) if header.weighted else None
+        except (MemoryError, ValueError):  # beyond what there is, or beyond what can be counted
+            raise InputError(f"{self.path}: {header.n} rows with {header.nnz} entries do not fit into memory") from None
+        entry = 0
+        for data in self.blocks():
+            rows, entries = slice(data.first, data.first + data.y.size), slice(entry, entry + data.X.nnz)
+            values[entries], columns[entries] = data.X.data, data.X.indices
+            starts[rows.start + 1 : rows.stop + 1] = data.X.indptr[1:] + np.int64(entry)
+            label[rows] = data.y
+            if weight is not None:
+                weight[rows] = data.weight
+            entry = entries.stop
+        X = csr_over(values, columns, starts, (header.n, header.d))
+        names = None if header.feature_names is None else tuple(header.feature_names)
+        return Data(self.path, X, label, header.zero_based, weight, names, digests=tuple(header.digests))
+
+
+def sound_batch(reader: Any, k: int, where: str, *, full: bool) -> Any:
+    """A record batch whose lengths and buffers agree; Arrow aborts the process where a child of any other is read."""
+    pa = arrow()
+    try:
+        batch = reader.get_batch(k)
+        batch.validate(full=full)
+    except (pa.ArrowException, OSError, ValueError, KeyError, IndexError, TypeError, MemoryError) as error:
+        raise InputError(f"{where} is damaged: {_one_line(error)}; convert the file anew") from None
+    return batch
+
+
+def _header(path: Path, found: Any) -> Header:
+    text = (found.metadata or {}).get(KEY)
+    if text is None:
+        raise InputError(
+            f"{path}: an Arrow file, but no dualgap store: it lacks the metadata {KEY.decode()!r}; "
+            "make one with `dualgap convert`"
+        )
+    other: Any = VERSION
+    try:
+        told = json.loads(text)
+        if told["format"] == FORMAT and told["version"] != VERSION:
+            other = told["version"]
+        seal = told.pop("checksum")
+        sealed = seal == _seal(told)
+        kind, _ = told.pop("format"), told.pop("version")
+        header = Header(**told)
+        rows, entries = header.batch_rows, header.batch_entries
+        names = header.feature_names
+        sound = (
+            kind == FORMAT
+            and sealed
+            and all(isinstance(several, list) for several in (rows, entries, header.checksums, header.digests))
+            and all(isinstance(word, str) for word in header.checksums)
+            and all(
+                type(k) is int and k >= 0 for k in (header.n, header.d, header.nnz, header.present, *rows, *entries)
+            )
+            and (header.n, header.nnz) == (sum(rows), sum(entries))
+            and len(rows) == len(entries) == len(header.checksums)
+            and header.n > 0
+            and max(header.n, header.nnz) < 2**48
+            and np.isfinite(header.total_weight)
+            and header.total_weight > 0.0
+            and type(header.compensated) is bool
+            and _sound_classes(header)
+            and 0 < header.d <= 2**32
+            and header.value_type in ("float32", "float64")
+            and type(header.weighted) is bool
+            and len(header.digests) == 3
+            and all(len(bytes.fromhex(digest)) == 32 for digest in header.digests)
+            and header.zero_based in (None, True, False)
+            and (names is None or (len(names) == header.d and all(isinstance(name, str) for name in names)))
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        sound = False
+    if other != VERSION:
+        raise InputError(f"{path}: a store of version {other!r}, and this dualgap reads version {VERSION}")
+    if not sound:
+        raise InputError(f"{path}: the metadata of this store are damaged; convert the file anew")
+    return header
+
+
+def _seal(told: dict[str, Any]) -> str:
+    """CRC-32 of what a header says, however it is written."""
+    return f"{zlib.crc32(json.dumps(told, sort_keys=True).encode()):08x}"
+
+
+def _sound_classes(header: Header) -> bool:
+    if header.classes is None or header.class_weights is None:
+        return header.classes is None and header.class_weights is None
+    counted = sum(count for _, count in header.classes)
+    labels = [label for label, _ in header.classes]
+    finite = bool(np.isfinite([*labels, *header.class_weights]).all())
+    return counted == header.n and finite and len(labels) == len(header.class_weights)
+
+
+def _bytes(array: Any) -> Any:
+    packed: Any = np.ascontiguousarray(array)
+    return memoryview(packed).cast("B") if packed.size else b""
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200]

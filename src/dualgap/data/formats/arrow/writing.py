@@ -1,0 +1,314 @@
+"""Write a store: rows come in, in any order and of any number, are shuffled once, and go out in blocks."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ....runtime.errors import InputError
+from ....runtime.sums import Total, TotalByLabel
+from ....runtime.writing import check_destination, replacing
+from ...fingerprint import RowDigests
+from ...rows import as_rows
+from ...table import Data
+from ..text import shown
+from .spool import Rows, Spool, joined
+from .store import KEY, Header, arrow, batch_of, schema
+
+BATCH = 4_000_000  # bytes a record batch, or a little more
+BUDGET = 1_000_000_000
+SMALLEST_BUDGET = 16_000_000  # below, the pieces of a file are too large already
+_MOST_CLASSES = 1000
+
+
+class Counting(NamedTuple):
+    """By how much the columns of blocks are too high, and how the text they come from counts them (None: no text)."""
+
+    base: int
+    zero_based: bool | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a store is written."""
+
+    seed: int | None = 0  # None: rows stay in their order
+    value_type: str = "auto"  # float32 where that loses nothing, else float64
+    compression: str | None = None
+    memory_budget: int = BUDGET
+    batch: int = BATCH
+
+    def check(self) -> None:
+        """Refuse what makes no sense."""
+        if self.value_type not in ("auto", "float32", "float64"):
+            raise InputError(f"dtype={self.value_type!r} must be 'auto', 'float32' or 'float64'")
+        if self.compression not in (None, "lz4", "zstd"):
+            raise InputError(f"compression={self.compression!r} must be None, 'lz4' or 'zstd'")
+        if self.seed is not None and self.seed < 0:
+            raise InputError(f"seed={self.seed} must be at least 0")
+        if self.memory_budget < SMALLEST_BUDGET:
+            raise InputError(f"memory_budget={self.memory_budget} is too little; give at least {SMALLEST_BUDGET} bytes")
+
+
+def write_store(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    feature_names: Iterable[str] | None = None,
+    keep_order: bool = False,
+    seed: int = 0,
+    dtype: str = "auto",
+    compression: str | None = None,
+    memory_budget: int = BUDGET,
+) -> Header:
+    """Write rows that are in memory to a store; see :func:`convert` for files.
+
+    Parameters
+    ----------
+    path : path
+        The file; it appears under this name when it is complete.
+    X : array or sparse matrix of shape (n, d)
+        The rows.
+    y : array of n numbers
+        The labels.
+    sample_weight : array of n numbers, optional
+        The weights of the rows.
+    feature_names : d names, optional
+        What the columns are called.
+    keep_order : bool
+        Leave the rows in their order. Most solvers of data beyond memory want them shuffled, and that is the default.
+    seed : int
+        Of the shuffle.
+    dtype : {"auto", "float32", "float64"}
+        How values are stored. "auto" takes float32 if it holds every value exactly.
+    compression : {"lz4", "zstd"}, optional
+        Smaller files that take longer to read.
+    memory_budget : int
+        Bytes that may be used on the way.
+    """
+    as_rows(X)  # complains about what cannot be trained on
+    rows = sp.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    if not rows.shape[1]:
+        raise InputError("X has no columns")
+    labels = _vector("y", y, rows.shape[0])
+    weight = None if sample_weight is None else _vector("sample_weight", sample_weight, rows.shape[0])
+    if weight is not None and weight.size and weight.min() < 0:
+        raise InputError(f"sample_weight[{int(weight.argmin())}] is {weight.min():g}; weights must be >= 0")
+    names = None if feature_names is None else tuple(str(name) for name in feature_names)
+    if names is not None and len(names) != rows.shape[1]:
+        raise InputError(f"feature_names has {len(names)} names and X has {rows.shape[1]} columns")
+    options = Options(None if keep_order else seed, dtype, compression, memory_budget)
+
+    def blocks() -> Iterator[Data]:
+        n = labels.size
+        step = max(1, n * BATCH // max(12 * rows.nnz + 24 * n, 1))
+        for first in range(0, n, step):
+            part = slice(first, first + step)
+            some = None if weight is None else weight[part]
+            done = min(1.0, (first + step) / n)
+            yield Data(Path(path), rows[part], labels[part], None, some, names, done=done)
+
+    return write_blocks(path, blocks(), options, n_features=rows.shape[1])
+
+
+def write_blocks(
+    path: str | os.PathLike[str],
+    blocks: Iterable[Data],
+    options: Options,
+    *,
+    n_features: int | None = None,
+    counting: Callable[[int], Counting] = lambda lowest: Counting(0, None),
+    told: Callable[[str], None] = lambda text: None,
+) -> Header:
+    """Write blocks of rows to a store. ``counting`` is asked how columns count, once the lowest of all is known."""
+    options.check()
+    path = check_destination(path)
+    arrow()
+    spool = Spool(path.resolve().parent, options.memory_budget, options.seed)
+    try:
+        seen = _Seen()
+        origin = path
+        for data in blocks:
+            origin = data.path
+            if data.y.size:
+                seen.look(data)
+                spool.add(Rows(data.X, data.y, data.weight), data.done)
+            told(f"read {seen.n:,} rows" + (f" ({100 * data.done:.0f}%)" if data.done else ""))
+        if seen.n == 0:
+            raise InputError(f"{shown(origin)}: no rows in it, only blank lines or comments")
+        if not seen.present:
+            raise InputError(f"{path}: all weights are 0; at least one row must have a positive weight")
+        found = counting(seen.lowest)
+        width = max(seen.highest + 1 - found.base, 1)
+        if n_features is not None and width > n_features:
+            raise InputError(
+                f"{shown(origin)}: index {seen.highest} is beyond the {n_features} features, as indices count from 0"
+            )
+        names = seen.feature_names
+        if names is not None and n_features is None:
+            n_features = len(names)
+        if names is not None and (len(names) != n_features or width > len(names)):
+            raise InputError(f"{len(names)} names for {max(width, n_features or 0)} columns; give one name a column")
+        return _write(path, spool, seen, options, found, n_features or width, told)
+    finally:
+        spool.close()
+
+
+@dataclass
+class _Seen:
+    """What is known of all rows once they have gone by."""
+
+    n: int = 0
+    nnz: int = 0
+    lowest: int = 2**32
+    highest: int = -1
+    exact32: bool = True
+    weighted: bool = False
+    total_weight: Total = field(default_factory=Total)
+    feature_names: tuple[str, ...] | None = None
+    counts: dict[float, int] | None = field(default_factory=dict)
+    weights: TotalByLabel = field(default_factory=TotalByLabel)
+    present: int = 0
+    smallest: float = math.inf
+    largest: float = 0.0
+    lengths: float = 0.0
+    empty: int = 0
+
+    def look(self, data: Data) -> None:
+        """The next block."""
+        X, y = data.X, data.y
+        self.n += y.size
+        self.nnz += int(X.nnz)
+        if X.nnz:
+            self.lowest = min(self.lowest, int(X.indices.min()))
+            self.highest = max(self.highest, int(X.indices.max()))
+        with np.errstate(over="ignore"):
+            self.exact32 = self.exact32 and bool((X.data.astype(np.float32) == X.data).all())
+        self.weighted = data.weight is not None
+        weight = np.ones(y.size) if data.weight is None else data.weight
+        self.total_weight.add(weight)
+        self.present += int(y.size if data.weight is None else np.count_nonzero(data.weight))
+        self.feature_names = data.feature_names
+        if self.counts is not None:
+            labels, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+            for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
+                self.counts[label] = self.counts.get(label, 0) + count
+            self.weights.add(labels, which, weight)
+            if len(self.counts) > _MOST_CLASSES:
+                self.counts = None
+        filled = np.diff(X.indptr) > 0
+        squares = np.zeros(y.size)
+        with np.errstate(over="ignore"):  # of values that no solver takes
+            entries = np.square(X.data, dtype=np.float64)
+        squares[filled] = np.add.reduceat(entries, X.indptr[:-1][filled]) if X.nnz else 0.0
+        lengths = np.sqrt(squares)
+        self.smallest, self.largest = min(self.smallest, float(lengths.min())), max(self.largest, float(lengths.max()))
+        self.lengths += float(lengths.sum())
+        self.empty += int((~filled).sum())
+
+
+def _write(
+    path: Path,
+    spool: Spool,
+    seen: _Seen,
+    options: Options,
+    counting: Counting,
+    width: int,
+    told: Callable[[str], None],
+) -> Header:
+    from .ipc import ArrowFile
+
+    value_type = options.value_type
+    if value_type == "auto":
+        value_type = "float32" if seen.exact32 else "float64"
+    layout = schema(value_type, seen.weighted)
+    rows, entries, checksums = [], [], []
+    digests = RowDigests()
+    done = 0
+    with replacing(path) as stream:
+        file = ArrowFile(stream, layout, options.compression)
+        for block in _blocks(spool.rows(), options.batch, np.dtype(value_type).itemsize):
+            X = block.X
+            X.indices -= counting.base
+            with np.errstate(over="ignore"):
+                X.data = X.data.astype(value_type, copy=False)
+            if not np.isfinite(X.data).all():
+                raise InputError(f"{path}: values beyond float32; convert with --dtype float64")
+            batch, checksum = batch_of(layout, X, block.y, block.weight)
+            file.write(batch)
+            digests.add(X)
+            rows.append(block.y.size)
+            entries.append(int(X.nnz))
+            checksums.append(checksum)
+            done += block.y.size
+            told(f"wrote {done:,} of {seen.n:,} rows")
+        header = Header(
+            n=seen.n,
+            d=width,
+            nnz=seen.nnz,
+            classes=None if seen.counts is None else [[label, seen.counts[label]] for label in sorted(seen.counts)],
+            class_weights=None if seen.counts is None else [weight for _, weight in seen.weights.sorted()],
+            present=seen.present,
+            weighted=seen.weighted,
+            total_weight=seen.total_weight.value,
+            norms={
+                "smallest": seen.smallest,
+                "mean": seen.lengths / seen.n,
+                "largest": seen.largest,
+                "empty": seen.empty,
+            },
+            zero_based=counting.zero_based,
+            feature_names=None if seen.feature_names is None else list(seen.feature_names),
+            seed=options.seed,
+            value_type=value_type,
+            compression=options.compression,
+            batch_rows=rows,
+            batch_entries=entries,
+            checksums=checksums,
+            digests=list(digests.digests()),
+            compensated=True,
+        )
+        file.close({KEY: header.to_json()})
+    return header
+
+
+def _blocks(blocks: Iterator[Rows], size: int, value_bytes: int) -> Iterator[Rows]:
+    """The same rows in blocks of ``size`` bytes in the file, or a little more; the last may be smaller."""
+    waiting: list[Rows] = []
+    held = 0
+    for block in blocks:
+        sizes = np.cumsum(np.diff(block.X.indptr) * (4 + value_bytes) + 24)
+        first = 0
+        while first < block.y.size:
+            before = sizes[first - 1] if first else 0
+            last = min(int(np.searchsorted(sizes, before + size - held)) + 1, block.y.size)
+            part = slice(first, last)
+            waiting.append(Rows(block.X[part], block.y[part], None if block.weight is None else block.weight[part]))
+            held += int(sizes[last - 1] - before)
+            if held >= size:
+                yield joined(waiting)
+                waiting, held = [], 0
+            first = last
+    if waiting:
+        yield joined(waiting)
+
+
+def _vector(name: str, values: Any, n: int) -> Any:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.shape != (n,):
+        raise InputError(f"{name} has shape {array.shape} and X has {n} rows; there must be one number a row")
+    if not np.isfinite(array).all():
+        raise InputError(f"{name}[{int(np.argmin(np.isfinite(array)))}] is not finite")
+    return array

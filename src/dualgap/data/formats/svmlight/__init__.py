@@ -1,0 +1,1 @@
+"""Svmlight / LIBSVM text, in and out."""

@@ -1,0 +1,175 @@
+"""A cache of rows in a fixed amount of memory: rows come in blocks and leave one by one.
+
+Entries lie in one arena, always written at its head. Rows that leave become holes; when the head meets the end, the
+rows that are left move down. A row keeps its slot as long as it stays. The arena is CSR with two offsets a slot, where
+it begins and where it ends, so that row ``2 s`` of ``rows`` is the row in slot s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..runtime.arrays import Columns, Floats, Offsets, Values, canonical
+from ..runtime.errors import InputError
+from ..runtime.jit import kernel
+from .rows import CSR
+from .sources import Block
+
+SLOT_BYTES = 112  # that a row takes beside its entries, and while others are moved or chosen to leave
+ROOM = 1.25  # arena for this many times the entries that rows have on average: holes, and rows longer than others
+
+
+class Ring:
+    """``ids``, ``order`` and ``slack`` are those of a run's state; rows are present in the slots ``order[:size]``."""
+
+    def __init__(self, ids: Offsets, order: Any, slack: Floats, entries: int, dtype: Any, *, grows: bool) -> None:
+        slots = ids.size
+        self.ids, self.order, self.slack = ids, order, slack
+        self.values, self.columns = np.empty(entries, dtype=dtype), np.empty(entries, dtype=np.uint32)
+        self.bounds = np.zeros(2 * slots + 1, dtype=np.int64)
+        self.y, self.weight, self.norms = np.empty(slots), np.empty(slots), np.empty(slots)
+        self.head = self.live = 0
+        self._grows = grows
+        self._laid: list[Any] = []  # slots in the order in which their rows lie in the arena, those that left included
+
+    @property
+    def slots(self) -> int:
+        """How many rows there is room for."""
+        return int(self.ids.size)
+
+    @property
+    def rows(self) -> CSR:
+        """The arena; the row of slot s is number 2 s."""
+        values, columns = canonical(self.values, self.values.dtype), canonical(self.columns, np.uint32)
+        return CSR(values, columns, canonical(self.bounds, np.int64))
+
+    def fits(self, block: Block, first: int, size: int) -> int:
+        """How many rows of a block, from that one on, go in without eviction; weightless ones take no room."""
+        starts: Any = block.rows.starts  # type: ignore[union-attr]  # chunks are CSR
+        room = self.values.size - self.live
+        rows = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1 - first
+        return int(max(0, min(rows, self.slots - size, block.y.shape[0] - first)))
+
+    def insert(self, block: Block, first: int, last: int, size: int) -> int:
+        """Copy rows of a block into free slots; the number of rows present then."""
+        starts: Any = block.rows.starts  # type: ignore[union-attr]
+        needed = int(starts[last] - starts[first])
+        if self.head + needed > self.values.size:
+            self._compact(size)
+        if self.head + needed > self.values.size:
+            if not self._grows:
+                row = block.span.start + first
+                held = self.values.nbytes + self.columns.nbytes + SLOT_BYTES * self.slots
+                more = -(-(needed - self.values.size) * held // self.values.size)
+                raise InputError(
+                    f"row {row} has {needed} entries and memory_budget leaves room for {self.values.size}; raise it by "
+                    f"{more} bytes"
+                )
+            self._grow(self.head + needed)
+        before = size
+        self.head, size = _insert(
+            *block[:4], first, last, block.span.start, self.values, self.columns, self.bounds,
+            self.y, self.weight, self.norms, self.ids, self.order, self.slack, self.head, size,
+        )  # fmt: skip
+        taken = self.order[before:size].astype(np.int64)
+        self._laid.append(taken)
+        self.live += int((self.bounds[2 * taken + 1] - self.bounds[2 * taken]).sum())
+        return int(size)
+
+    def evict(self, leaving: Any, size: int) -> int:
+        """Remove the rows at these places of the order; how many are left."""
+        slots = self.order[leaving].astype(np.int64)
+        self.live -= int((self.bounds[2 * slots + 1] - self.bounds[2 * slots]).sum())
+        stay = np.ones(size, dtype=bool)
+        stay[leaving] = False
+        order = self.order[:size]
+        self.order[:size] = np.concatenate([order[stay], order[~stay]])
+        return int(stay.sum())
+
+    def count_evicted(self, slots: Any) -> None:
+        """Rows in these slots have left by themselves."""
+        slots = slots.astype(np.int64)
+        self.live -= int((self.bounds[2 * slots + 1] - self.bounds[2 * slots]).sum())
+
+    def _compact(self, size: int) -> None:
+        """A slot may have been laid twice, if its row left and another came: the last time counts."""
+        present = np.zeros(self.slots, dtype=bool)
+        present[self.order[:size]] = True
+        laid = np.concatenate(self._laid) if self._laid else np.zeros(0, dtype=np.int64)
+        kept = np.empty(size, dtype=np.int64)
+        self.head = int(_compact(self.values, self.columns, self.bounds, laid, present, kept))
+        self._laid = [kept]
+
+    def _grow(self, needed: int) -> None:
+        for name in ("values", "columns"):
+            grown = np.empty(2 * needed, dtype=getattr(self, name).dtype)
+            grown[: self.head] = getattr(self, name)[: self.head]
+            setattr(self, name, grown)
+
+
+@kernel
+def _insert(
+    rows: Any,
+    y: Floats,
+    weight: Floats,
+    norms: Floats,
+    first: int,
+    last: int,
+    number: int,
+    values: Values,
+    columns: Columns,
+    bounds: Offsets,
+    ring_y: Floats,
+    ring_weight: Floats,
+    ring_norms: Floats,
+    ids: Offsets,
+    order: Any,
+    slack: Floats,
+    head: int,
+    size: int,
+) -> tuple[int, int]:
+    """Rows first to last - 1 of a block whose row 0 has that number, into the slots behind those in use."""
+    for i in range(first, last):
+        if weight[i] == 0.0:
+            continue
+        slot = order[size]
+        size += 1
+        bounds[2 * slot] = head
+        for p in range(rows.starts[i], rows.starts[i + 1]):
+            values[head] = rows.values[p]
+            columns[head] = rows.columns[p]
+            head += 1
+        bounds[2 * slot + 1] = head
+        ring_y[slot], ring_weight[slot], ring_norms[slot] = y[i], weight[i], norms[i]
+        ids[slot] = number + i
+        slack[slot] = 0.0
+    return head, size
+
+
+@kernel
+def _compact(values: Values, columns: Columns, bounds: Offsets, laid: Offsets, present: Any, kept: Offsets) -> int:
+    """Move the rows that are present to the front, in the order they lie in; where they end."""
+    last = np.full(present.shape[0], -1, dtype=np.int64)
+    for k in range(laid.shape[0]):
+        last[laid[k]] = k
+    head = count = 0
+    for k in range(laid.shape[0]):
+        slot = laid[k]
+        if not present[slot] or last[slot] != k:
+            continue
+        kept[count] = slot
+        count += 1
+        p, end = bounds[2 * slot], bounds[2 * slot + 1]
+        bounds[2 * slot] = head
+        if p == head:
+            head = end
+        else:
+            while p < end:
+                values[head] = values[p]
+                columns[head] = columns[p]
+                head += 1
+                p += 1
+        bounds[2 * slot + 1] = head
+    return head

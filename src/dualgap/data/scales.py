@@ -1,0 +1,55 @@
+"""What to say where a run ends above the gap asked for: the likely cause, if the data show one, and then the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..runtime.arrays import Floats
+
+UNEVEN = 1e3  # columns whose norms differ by more than this are a likely cause
+FAR = 1e2  # rows longer than this, or shorter than one over it, are one too
+
+
+def advice(X: Any, remedy: str) -> str:
+    """Sentences for whoever trained on X; ``remedy`` is what else can be done, in the terms of the caller."""
+    scale = scales(X)
+    return f"{scale}{'Otherwise' if scale else 'You can'} {remedy}."
+
+
+def column_norms(X: Any) -> Floats:
+    """Euclidean lengths of the columns of a CSR or dense matrix, without a float64 copy of a dense one."""
+    sparse: bool = sp.issparse(X)
+    if sparse:
+        squares = np.zeros(X.shape[1])
+        step = max(X.shape[1], 1_000_000)  # entries at a time: their squares and places take 16 bytes each
+        for first in range(0, X.data.size, step):
+            part = slice(first, first + step)
+            squares += np.bincount(X.indices[part], np.square(X.data[part], dtype=np.float64), minlength=X.shape[1])
+    else:
+        squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
+    return np.sqrt(squares)
+
+
+def scales(X: Any) -> str:
+    """A sentence about the norms of the columns or rows of X where they are the likely cause, else nothing."""
+    from sklearn.utils.extmath import row_norms
+
+    columns = column_norms(X)
+    columns = columns[columns > 0]
+    rows = row_norms(X)
+    rows = rows[rows > 0]
+    remedy = "scale the columns first (StandardScaler, or MaxAbsScaler for sparse data)"
+    if columns.size and columns.max() > UNEVEN * columns.min():
+        what, norms, trouble = "columns", columns, f"a factor of {columns.max() / columns.min():.1g} apart"
+    elif rows.size and (rows.max() > FAR or rows.max() < 1 / FAR):
+        what, norms, trouble = "rows", rows, "far from 1"
+        remedy += " or the rows (Normalizer)"
+    else:
+        return ""
+    return (
+        f"The likely cause is the scale of X: its {what} have norms from {norms.min():.2g} to {norms.max():.2g}, "
+        f"{trouble}; {remedy}. "
+    )

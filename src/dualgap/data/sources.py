@@ -1,0 +1,211 @@
+"""Where rows come from. A source knows ``n``, ``d`` and ``entries``, yields blocks, and adds things up over them.
+
+``reduce`` is the only place that loops over blocks to add things up. Its blocks and the order of its additions do not
+depend on the number of threads, so neither does a certificate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from ..runtime.arrays import Floats, canonical
+from ..runtime.errors import InputError
+from ..runtime.sums import LONGEST, total_of
+from ..runtime.threads import in_threads
+from .rows import Dense, Rows, as_rows, entry_count, row_count, slice_rows
+
+T = TypeVar("T")
+
+
+class Block(NamedTuple):
+    """Some rows in a row, with all that belongs to them."""
+
+    rows: Rows
+    y: Floats
+    weight: Floats
+    norms: Floats  # squared Euclidean lengths
+    span: slice  # where the rows stand in the whole
+
+
+class Source(Protocol):
+    """What the rest of the project may ask of a source."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def d(self) -> int: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def resident(self) -> bool: ...  # all rows are in memory; only then `y` and `norms` may be asked for
+    @property
+    def y(self) -> Floats: ...
+    @property
+    def weight(self) -> Floats: ...
+    @property
+    def norms(self) -> Floats: ...
+    @property
+    def target_weights(self) -> list[tuple[float, float]] | None: ...  # total weights of the targets, if known
+    @property
+    def total_weight(self) -> float: ...  # within two units of the sum of the weights (see `sums.Total`)
+    @property
+    def present(self) -> int: ...
+    @property
+    def digest(self) -> str: ...  # of sizes and samples of the data: another one almost surely means other data
+    def blocks(self) -> Iterator[Block]: ...
+    def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T: ...
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Arrays in memory (or mapped into it): one block for solvers, a few for passes over all rows."""
+
+    rows: Rows
+    y: Floats
+    weight: Floats
+    norms: Floats
+    d: int
+    threads: int = 1
+    resident = True
+    target_weights = None
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return int(self.y.shape[0])
+
+    @cached_property
+    def entries(self) -> int:
+        """The number of stored entries."""
+        return entry_count(self.rows)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """N."""
+        return total_of(self.weight)
+
+    @cached_property
+    def present(self) -> int:
+        """How many rows have a positive weight."""
+        return int(np.count_nonzero(self.weight))
+
+    @cached_property
+    def digest(self) -> str:
+        """Of sizes, and of samples of every array."""
+        stored = [self.rows.matrix] if isinstance(self.rows, Dense) else [self.rows.values, self.rows.columns]
+        return digest_of((self.n, self.d, self.entries), [*stored, self.y, self.weight, self.norms])
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, as one block."""
+        yield Block(self.rows, self.y, self.weight, self.norms, slice(0, self.n))
+
+    def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
+        """``visit`` every part, then ``merge`` the results from the first part to the last."""
+        parts = [self._part(first, last) for first, last in pairwise(self._edges)]
+        results = in_threads(visit, parts, min(self.threads, len(parts)))
+        total = results[0]
+        for result in results[1:]:
+            total = merge(total, result)
+        return total
+
+    @cached_property
+    def _edges(self) -> list[int]:
+        """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add up."""
+        count = min(64, self.n, 1 + self.entries // (4 * self.d + 1_000_000))
+        count = max(count, -(-self.n // LONGEST))  # as long as compensated sums may be
+        count += count % 2 if 1 < count < self.n else 0  # shared evenly by two threads
+        return [self.n * k // count for k in range(count + 1)]
+
+    def _part(self, first: int, last: int) -> Block:
+        span = slice(first, last)
+        return Block(slice_rows(self.rows, first, last), self.y[span], self.weight[span], self.norms[span], span)
+
+
+_SAMPLES, _SAMPLE = 64, 256  # places at which numbers of a large array are hashed, and how many at each
+
+
+def digest_of(sizes: tuple[Any, ...], arrays: Sequence[Any] = ()) -> str:
+    """A digest of some numbers and of evenly spaced samples of some arrays, small arrays whole.
+
+    It tells other data at no cost worth mentioning. Whoever must be sure compares values that rest on all the data.
+    """
+    digest = hashlib.blake2b(repr(sizes).encode(), digest_size=16)
+    for array in arrays:
+        flat = array.reshape(-1)
+        if flat.size <= _SAMPLES * _SAMPLE:
+            digest.update(np.ascontiguousarray(flat).data)
+            continue
+        for first in np.linspace(0, flat.size - _SAMPLE, _SAMPLES).astype(np.int64):
+            digest.update(np.ascontiguousarray(flat[first : first + _SAMPLE]).data)
+    return digest.hexdigest()
+
+
+def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> InMemory:
+    """Check what the caller gave and wrap it, without a copy where it fits as it is.
+
+    X may be an InMemory itself: its rows are then used again, with other targets (one class against the rest).
+    """
+    if isinstance(X, InMemory):
+        rows, d, norms = X.rows, X.d, X.norms
+    else:
+        rows, d, norms = as_rows(X, threads)
+    n = row_count(rows)
+    if n == 0:
+        raise InputError(f"X has no rows (shape {(n, d)}); there is nothing to train on")
+    if d == 0:
+        raise InputError(f"X has 0 features (shape {(n, d)}); at least 1 is needed")
+    target = _vector(y, "y", n)
+    weight = np.ones(n) if sample_weight is None else _vector(sample_weight, "sample_weight", n)
+    if sample_weight is not None:
+        check_weights(weight, "sample_weight")
+        if not weight.any():
+            raise InputError("all sample weights are zero; at least one row must have a positive weight")
+    return InMemory(
+        rows,
+        canonical(target, np.float64),
+        canonical(weight, np.float64),
+        norms,
+        d,
+        threads,
+    )
+
+
+def check_weights(weight: Floats, name: str, first: int = 0) -> None:
+    """Refuse weights that are negative, or so extreme that products with them may not fit into float64.
+
+    A message counts rows from ``first``.
+    """
+    sound = (weight == 0.0) | ((weight >= 1e-100) & (weight <= 1e100))  # NaN is not
+    if sound.all():
+        return
+    bad = int(np.argmin(sound))
+    place = f"{name}[{first + bad}] is {weight[bad]:g}"
+    if weight[bad] < 0:
+        raise InputError(f"{place}; weights must be >= 0 (0 leaves the row out)")
+    raise InputError(f"{place}; weights must be 0 or between 1e-100 and 1e100")
+
+
+def _vector(values: Any, name: str, n: int) -> Floats:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} has shape {array.shape}; it must be one number a row, so {n} of them in one dimension"
+        )
+    if array.shape[0] != n:
+        raise InputError(f"{name} has {array.shape[0]} entries and X has {n} rows; they must be equally many")
+    try:
+        array = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} holds {array.dtype} values; they must be numbers") from None
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = int(np.argmin(finite))
+        raise InputError(f"{name}[{bad}] is {array[bad]}; {name} must hold finite numbers only")
+    return array

@@ -1,0 +1,128 @@
+"""What is in a file of rows, in one streaming pass: counts, labels, ranges, scales, repeated rows."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..runtime.arrays import Floats, Words
+from ..runtime.errors import InputError
+from .fingerprint import row_hashes
+from .formats.reading import stream_data
+from .formats.svmlight.reading import ZeroBased
+from .memory import training_bytes
+from .table import Data
+
+_MOST_LABELS = 1000  # beyond, they are no classes
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What ``summarise`` found."""
+
+    n: int
+    d: int
+    nnz: int
+    zero_based: bool | None
+    labels: dict[float, int] | None  # None: more than a classifier would have
+    label_range: tuple[float, float]
+    empty: int
+    duplicates: int  # rows with the entries and the label of an earlier row, by hashes of 64 bits
+    unused: int  # columns without entries
+    values: tuple[float, float]  # smallest and largest entry
+    scales: tuple[float, float]  # root mean squares over all rows, of the columns in use: smallest and largest
+    norms: tuple[float, float, float]  # Euclidean lengths of rows: smallest, mean, largest
+    training_bytes: int  # memory for training in memory, about
+
+    @property
+    def density(self) -> float:
+        """The share of entries that are stored."""
+        return self.nnz / self.n / self.d
+
+
+def summarise(
+    path: str | os.PathLike[str], *, n_features: int | None = None, zero_based: ZeroBased = "auto"
+) -> Summary:
+    """Look at all rows of a file, in memory for 8 bytes a row and 16 a column, or a little more."""
+    seen = _Seen()
+    for data in stream_data(path, n_features=n_features, zero_based=zero_based):
+        seen.look(data)
+    if seen.n == 0:
+        raise InputError(f"{path}: no rows in it, only blank lines or comments")
+    return seen.summary()
+
+
+class _Seen:
+    """What is known after some blocks."""
+
+    def __init__(self) -> None:
+        self.n = self.nnz = self.empty = self.width = 0
+        self.zero_based: bool | None = None
+        self.value_bytes = 8
+        self.labels: dict[float, int] | None = {}
+        self.label_range = (math.inf, -math.inf)
+        self.values = (math.inf, -math.inf)
+        self.norms = (math.inf, 0.0, 0.0)
+        self.squares, self.counts = np.zeros(0), np.zeros(0, dtype=np.int64)
+        self.hashes: list[Words] = []
+
+    def look(self, data: Data) -> None:
+        """The next block."""
+        X, y = data.X, data.y
+        if not y.size:
+            return
+        self.zero_based, self.value_bytes = data.zero_based, X.data.itemsize
+        self.n += y.size
+        self.nnz += int(X.nnz)
+        self._look_at_labels(y)
+        filled = np.flatnonzero(np.diff(X.indptr))
+        firsts = X.indptr[filled]
+        self.empty += y.size - filled.size
+        lengths = np.zeros(y.size)
+        self.width = max(self.width, X.shape[1])
+        if self.squares.size < self.width:
+            for array in (self.squares, self.counts):
+                array.resize(max(self.width, 2 * array.size), refcheck=False)
+        if X.nnz:
+            with np.errstate(over="ignore"):  # of values that no solver takes
+                squares = np.square(X.data, dtype=np.float64)
+            np.add.at(self.squares, X.indices, squares)
+            np.add.at(self.counts, X.indices, 1)
+            lengths[filled] = np.sqrt(np.add.reduceat(squares, firsts))
+            self.values = (min(self.values[0], float(X.data.min())), max(self.values[1], float(X.data.max())))
+        self.hashes.append(row_hashes(X, y))
+        low, total, high = self.norms
+        self.norms = (min(low, float(lengths.min())), total + float(lengths.sum()), max(high, float(lengths.max())))
+
+    def _look_at_labels(self, y: Floats) -> None:
+        low, high = self.label_range
+        self.label_range = (min(low, float(y.min())), max(high, float(y.max())))
+        if self.labels is not None:
+            for label, count in zip(*np.unique(y, return_counts=True), strict=True):
+                self.labels[float(label)] = self.labels.get(float(label), 0) + int(count)
+            if len(self.labels) > _MOST_LABELS:
+                self.labels = None
+
+    def summary(self) -> Summary:
+        """All together."""
+        used = self.counts[: self.width] > 0
+        scales = np.sqrt(self.squares[: self.width][used] / self.n)
+        low, total, high = self.norms
+        return Summary(
+            n=self.n,
+            d=self.width,
+            nnz=self.nnz,
+            zero_based=self.zero_based,
+            labels=self.labels,
+            label_range=self.label_range,
+            empty=self.empty,
+            duplicates=self.n - np.unique(np.concatenate(self.hashes)).size,
+            unused=int((~used).sum()),
+            values=self.values if self.nnz else (0.0, 0.0),
+            scales=(float(scales.min()), float(scales.max())) if scales.size else (0.0, 0.0),
+            norms=(low, total / self.n, high),
+            training_bytes=training_bytes(self.n, self.width, self.nnz, self.value_bytes),
+        )

@@ -1,0 +1,1 @@
+"""Trained models: made, saved, loaded, applied."""

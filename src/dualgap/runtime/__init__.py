@@ -1,0 +1,1 @@
+"""What knows nothing of learning: errors, arrays, compiling, random numbers, threads, exact sums, files."""

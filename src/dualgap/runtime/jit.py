@@ -1,0 +1,219 @@
+"""The only module that knows how Numba is configured. It uses Numba's public interface alone.
+
+- ``kernel`` compiles a hot loop: cached on disk, GIL released, IEEE division.
+- ``kernel_type`` lets compiled kernels call the methods of a ``NamedTuple`` class (a loss, a kind of rows).
+- ``prefetch`` asks the processor to fetch an array element that will be needed soon.
+- ``product`` has all 128 bits of a product of two words, ``put_word`` stores 8 bytes at once.
+
+Why ``NamedTuple`` and ``overload_method``: closures, dispatchers passed as arguments and jitclasses all compile,
+but none of them ever hits the cache in the next process.
+
+Why a cache folder of our own: Numba watches only the file that a kernel is written in. After an edit of
+``losses.py`` it would go on serving machine code of the old losses. So the folder is named by a hash of everything
+that a kernel is made of: its own file, the files of the kernels that its file imports, directly or not, and the files
+of the types whose methods it may call (``TYPES``, with what those stand on).
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import inspect
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.dispatcher import Dispatcher
+from numba.extending import intrinsic, overload_method
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
+
+TYPES = (
+    "runtime/jit.py", "runtime/sums.py", "runtime/random.py", "runtime/decimals.py", "data/rows.py", "core/losses.py",
+    "solvers/primal/rates.py",
+)  # fmt: skip
+"""Files with ``kernel_type`` classes, which reach kernels as arguments, and the files of kernels that these call."""
+
+compiled: bool = not numba.config.DISABLE_JIT
+"""False under ``NUMBA_DISABLE_JIT=1``, where the same code runs as plain Python."""
+
+
+def cache_root() -> Path:
+    """The folder for compiled kernels: ``DUALGAP_CACHE``, else XDG's cache folder, else ``~/.cache/dualgap``."""
+    chosen = os.environ.get("DUALGAP_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "dualgap"
+    except RuntimeError:  # no home folder at all, as for some container users
+        return Path(os.devnull) / "dualgap"
+
+
+@functools.cache
+def _usable_root() -> Path | None:
+    """A folder that Numba may write to, or None, which switches caching off.
+
+    Numba insists on writing even where it only reads. So a read-only folder that ``dualgap warmup`` filled (in a
+    container image, say) is copied to a private folder that lives as long as this process.
+    """
+    root = cache_root()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=root).close()
+        return root
+    except OSError:
+        pass
+    try:
+        filled = root.is_dir() and any(root.iterdir())
+        if not filled:
+            return None
+        private = Path(tempfile.mkdtemp(prefix="dualgap-cache-"))
+        atexit.register(shutil.rmtree, private, ignore_errors=True)
+        return Path(shutil.copytree(root, private / "copy"))
+    except OSError:
+        return None
+
+
+def made_of(namespace: dict[str, Any], found: set[str] | None = None) -> set[str]:
+    """Files of the kernels in a module's namespace, and of those that they in turn may call."""
+    found = set() if found is None else found
+    for value in namespace.values():
+        if isinstance(value, Dispatcher) and value.py_func.__code__.co_filename not in found:
+            found.add(value.py_func.__code__.co_filename)
+            made_of(value.py_func.__globals__, found)
+    return found
+
+
+@functools.cache
+def _stamp(files: frozenset[str]) -> str:
+    """Of the contents of some files and of the types' files. Names are left out: a moved package keeps its cache."""
+    here = Path(__file__).parents[1]
+    parts = sorted(Path(file).read_bytes() for file in files.union(str(here / name) for name in TYPES))
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+@overload
+def kernel(function: F, /) -> F: ...
+@overload
+def kernel(function: None = None, /, **options: Any) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+    """Compile a hot loop: cached on disk, GIL released, IEEE division."""
+    if function is None:
+        return functools.partial(kernel, **options)
+    root = _usable_root()
+    before = numba.config.CACHE_DIR
+    if root is not None:
+        files = made_of(function.__globals__) | {function.__code__.co_filename}
+        numba.config.CACHE_DIR = str(root / _stamp(frozenset(files)))
+    try:
+        compile_lazily: Callable[[F], F] = njit(cache=root is not None, nogil=True, error_model="numpy", **options)
+        return compile_lazily(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+_methods: dict[str, tuple[set[type], list[str]]] = {}  # method name -> (the classes that have it, its parameters)
+
+
+def kernel_type(cls: C) -> C:
+    """Let compiled kernels call the public methods of a ``NamedTuple`` class.
+
+    A method has the same parameters in every class that has it, and no field of any class shares its name.
+    """
+    for name, method in inspect.getmembers(cls, inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        parameters = list(inspect.signature(method).parameters)
+        if name not in _methods:
+            _methods[name] = (set(), parameters)
+            _attach(name, method)
+        classes, expected = _methods[name]
+        if parameters != expected:
+            raise TypeError(f"{cls.__name__}.{name} takes {parameters}, elsewhere {expected}")
+        classes.add(cls)
+    return cls
+
+
+def _attach(name: str, method: Callable[..., Any]) -> None:
+    classes = _methods[name][0]
+
+    def implement(self: Any, *args: Any) -> Any:
+        return getattr(self.instance_class, name) if self.instance_class in classes else None
+
+    implement.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]  # Numba rejects a bare *args
+    # only kernels call these: without wrappers for Python and C they compile in four fifths of the time
+    options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    for tuple_type in (types.NamedTuple, types.NamedUniTuple):
+        overload_method(tuple_type, name, jit_options=options)(implement)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        native = context.make_array(signature.args[0])(context, builder, arguments[0])
+        byte = ir.IntType(8).as_pointer()
+        word = ir.IntType(32)
+        address = builder.bitcast(builder.gep(native.data, [arguments[1]]), byte)
+        function_type = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        read, keep, data = (ir.Constant(word, value) for value in (0, 3, 1))
+        builder.call(function, [address, read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+def _no_prefetch(array: Any, index: Any) -> None:
+    """Plain Python has nothing to prefetch."""
+
+
+prefetch: Callable[[Any, Any], None] = _prefetch if compiled else _no_prefetch
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _product(typing_context: Any, a: Any, b: Any, plus: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, double = ir.IntType(64), ir.IntType(128)
+        first, second, third = (builder.zext(argument, double) for argument in arguments)
+        result = builder.add(builder.mul(first, second), third)
+        high = builder.trunc(builder.lshr(result, ir.Constant(double, 64)), word)
+        return context.make_tuple(builder, signature.return_type, [high, builder.trunc(result, word)])
+
+    return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64, types.uint64), generate
+
+
+def _plain_product(a: Any, b: Any, plus: Any) -> Any:
+    """The two words of ``a b + plus``, which always fits, high and low; all are uint64."""
+    high, low = divmod(int(a) * int(b) + int(plus), 1 << 64)
+    return np.uint64(high), np.uint64(low)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _put_word(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        native = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(native.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        builder.store(arguments[2], address, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), generate
+
+
+def _plain_put_word(array: Any, index: Any, word: Any) -> None:
+    """Store a uint64 as 8 elements of an array of bytes, the lowest first; nothing checks that there is room."""
+    array[index : index + 8] = np.frombuffer(int(word).to_bytes(8, "little"), dtype=np.uint8)
+
+
+product: Callable[[Any, Any, Any], Any] = _product if compiled else _plain_product
+put_word: Callable[[Any, Any, Any], None] = _put_word if compiled else _plain_put_word

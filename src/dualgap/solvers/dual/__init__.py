@@ -1,0 +1,1 @@
+"""Solvers of the dual problem, a coordinate or a few at a time."""

@@ -1,0 +1,395 @@
+"""Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang, JMLR 2013; SDCA and SDCA-Perm), for every loss.
+
+    pick a row i;   beta_i <- argmax over beta_i of D(beta);   w <- w + 1/(lam N) c_i (change of beta_i) x_i
+
+An epoch is n picks, laid out beforehand, so that rows can be fetched ahead of time. ``order`` says how:
+
+- ``random``: uniformly, with replacement, as in Algorithm 1;
+- ``permutation``: a fresh permutation each epoch (SDCA-Perm);
+- ``cyclic``: one random permutation for the whole run;
+- ``importance``: with replacement, row i with probability in proportion to ``1 + q_i/gamma``, q_i the curvature of the
+  dual along beta_i and |phi''| <= 1/gamma (gamma = 1 for a loss with kinks; Zhao and Zhang, ICML 2015);
+- ``gaps``: with replacement, half of the picks in proportion to the rows' shares in the duality gap at the last
+  certificate, which costs nothing extra, and half uniformly (after Perekrestenko, Cevher and Jaggi, AISTATS 2017).
+
+The theory (section 2.4 of the study that this follows) has a number of steps after which the expected gap is at most
+epsilon, for the hinge loss and L = max |x_i|:
+
+    T = max(0, ceil(n log(0.5 lam n / L^2))) + n + 5 L^2 / (lam epsilon),   averaged from  T - n - L^2 / (lam epsilon)
+
+For other Lipschitz losses L^2 in the last terms becomes the squared width of the box of beta times max |x_i|^2 (4 L^2
+where the loss has slopes of both signs). For a loss with |phi''| <= 1/gamma no averaging is needed, and
+``T = (n + R) log((n + R) P(0) / epsilon)`` with ``R = max |x_i|^2 / (lam gamma)``. A weight multiplies its row's loss.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.problem import Judgement, Point, Problem
+from ...runtime.arrays import Floats, Words
+from ...runtime.errors import InputError
+from ...runtime.jit import kernel, prefetch
+from ...runtime.random import below, generator, resample, shuffle, uniform
+from ...training.loop import Counts
+from ...training.stopping import Reason
+from . import averaging
+from .averaging import AVERAGE, LAST, Suffix
+from .warm import dual_start
+
+RANDOM, PERMUTATION, CYCLIC, IMPORTANCE, GAPS = ORDERS = ("random", "permutation", "cyclic", "importance", "gaps")
+_FAR, _NEAR = 12, 5  # picks ahead at which a row's numbers, and then its entries, are fetched
+
+
+class Alias(NamedTuple):
+    """Walker's tables for drawing rows with given probabilities in constant time; empty where none are given."""
+
+    threshold: Floats  # take the slot's own row below this, else the other one
+    other: Any  # uint32
+
+    @property
+    def grows(self) -> bool:
+        """Tables of gaps come with the first certificate."""
+        return True
+
+
+class State(NamedTuple):
+    """w = w(beta) and b = b(beta) at all times."""
+
+    w: Floats
+    b: float
+    beta: Floats
+    rows: Any  # uint32; those of positive weight
+    picks: Any  # uint32; the rows of this epoch, in order
+    position: int  # the next one; -1 before an epoch is laid out
+    alias: Alias
+    rng: Words
+    total: Floats  # average: row by row, the sum of the duals at steps 0..touched-1
+    touched: Any  # int64
+    suffix: Suffix
+    steps: float  # after which the iteration bound is met; infinite where it is not asked for
+    counts: Counts
+    paused: bool = False
+
+
+@dataclass(frozen=True)
+class SDCA:
+    """Stochastic dual coordinate ascent."""
+
+    seed: int = field(default=0, metadata={"help": "seed of the random order"})
+    order: str = field(
+        default=PERMUTATION,
+        metadata={
+            "help": "random, permutation (fresh each epoch), cyclic (one), importance (length), gaps (shares in it)"
+        },
+    )
+    output: str = field(default=LAST, metadata={"help": "last, average (of the duals from step T0 on) or random (one)"})
+    T0: int = field(
+        default=0,
+        metadata={
+            "help": "first step of the average or the random choice (0: about half of the run, whenever it ends)"
+        },
+    )
+    epsilon: float = field(
+        default=0.0,
+        metadata={
+            "help": "also stop after the theory's number of steps for an expected gap of epsilon, mean form (0: never)"
+        },
+    )
+
+    name = "sdca"
+    meaning = "stochastic dual coordinate ascent in five orders, with averaging, for every loss"
+    own_stops = ("epsilon",)  # options that end a run by a rule of its own
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise InputError(f"order={self.order!r} must be one of {', '.join(ORDERS)}")
+        averaging.check_output(self.output, self.T0)
+        if self.order == GAPS and self.output != LAST:
+            raise InputError(
+                f"order='gaps' draws by the gaps of the last iterate; output={self.output!r} needs another"
+            )
+        if not (math.isfinite(self.epsilon) and self.epsilon >= 0):
+            raise InputError(f"epsilon={self.epsilon!r} must be a finite number >= 0 (0 switches the rule off)")
+        if self.epsilon > 0 and self.order != RANDOM:
+            raise InputError(f"epsilon={self.epsilon:g} is a bound for order='random' only; set that or leave it out")
+
+    def check(self, problem: Problem, steps: float) -> None:
+        """What can be wrong with the options once the data and the length of the run are known."""
+        averaging.check_T0(self.T0, min(steps, self._bound(problem)[1]))
+        if self.epsilon > 0 and not math.isfinite(problem.loss.smoothness) and self.output != AVERAGE:
+            raise InputError(
+                f"epsilon={self.epsilon:g} is a bound on the averaged iterate for the {problem.loss.name} loss; "
+                "set output='average' too"
+            )
+
+    def plan(self, problem: Problem, gap: float) -> list[str]:
+        """What the theory promises, in words."""
+        epsilon = self.epsilon or gap * problem.value_at_zero
+        T0, T = iteration_bound(problem, epsilon)
+        what = "the last iterate" if T0 is None else f"the mean of the iterates from step T0={T0:,.0f} on"
+        share = "" if self.epsilon else f" ({gap:g} of the objective at w = 0)"
+        return [
+            f"sdca, order=random: {T:,.0f} steps ({T / problem.present:,.0f} epochs) suffice for {what} to have an "
+            f"expected gap of {epsilon:.3g}{share}, in mean form",
+            "the certificate usually proves that gap much earlier; other orders have no such bound",
+        ]
+
+    def start(self, problem: Problem, warm: Point | None) -> State:
+        """Begin at beta = 0, or at the dual point of a warm start."""
+        w, b, beta = dual_start(problem, warm)
+        rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
+        rng = generator(self.seed)
+        if self.order == CYCLIC:
+            shuffle(rng, rows, rows.size)
+        alias = Alias(np.zeros(0), np.zeros(0, dtype=np.uint32))
+        if self.order == IMPORTANCE:
+            alias = _alias(_importance(problem, rows))
+        T0, T = self._bound(problem)
+        size = beta.size if self.output == AVERAGE else 0
+        total, touched = np.zeros(size), np.zeros(size, dtype=np.int64)
+        suffix = averaging.begin(self.output, T0, beta.size, rows.size)
+        return State(w, b, beta, rows, rows.copy(), -1, alias, rng, total, touched, suffix, T, Counts())
+
+    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+        """Make that many steps; the windows of averages begin on the way."""
+        (block,) = problem.source.blocks()
+        if last is not None:
+            if self.output == LAST:  # w(beta) as the judgement computed it
+                state.w[:] = last.w
+                state = state._replace(b=last.b)
+            else:
+                state = self.refresh(problem, state)
+            state = self.notice(problem, state, last)
+        T0 = self._bound(problem)[0]
+        now = state.counts.visits
+        end = int(min(now + budget, max(state.steps, now + 1)))
+        while now < end:
+            stop = int(min(end, averaging.next_event(self.output, state.suffix, now)))
+            b, position, updates, entries = _ascend(
+                *block[:4],
+                problem.loss,
+                problem.scale,
+                problem.bias_rate,
+                state.w,
+                state.b,
+                state.beta,
+                state.rows,
+                state.picks,
+                state.position,
+                ORDERS.index(self.order),
+                *state.alias,
+                state.rng,
+                state.total,
+                state.touched,
+                now,
+                stop,
+            )
+            now = stop
+            counts = Counts(now, state.counts.updates + updates, state.counts.entries + entries)
+            state = state._replace(b=b, position=position, counts=counts)
+            if stop < end or stop == averaging.next_event(self.output, state.suffix, stop - 1):
+                suffix = averaging.turn(self.output, T0, state.suffix, now, state.beta, _total(state), state.rng)
+                state = state._replace(suffix=suffix)
+        return state
+
+    def point(self, problem: Problem, state: State) -> Point:
+        """The pair w(beta), beta of the iterate that is asked for."""
+        beta = averaging.offered(self.output, state.suffix, state.counts.visits, state.beta, _total(state))
+        if beta is None:
+            return Point(state.w, state.b, state.beta)
+        beta = averaging.clipped(problem, beta)
+        return Point(*problem.model_of(beta, state.b), beta)
+
+    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+        """The same duals under a bias whose centre moves to the present one."""
+        return state._replace(b=2.0 * state.b - centre), state.b
+
+    def refresh(self, problem: Problem, state: State) -> State:
+        """w(beta) computed anew, so that rounding errors do not pile up."""
+        w, b = problem.model_of(state.beta, state.b)
+        state.w[:] = w
+        return state._replace(b=b)
+
+    def notice(self, problem: Problem, state: State, last: Judgement) -> State:
+        """Draw by the rows' shares in the gap as it is now."""
+        if self.order != GAPS:
+            return state
+        shares = _gaps(problem.source.y, problem.source.weight, problem.loss, last.scores, state.beta)[state.rows]
+        total, uniformly = float(shares.sum()), 1.0 / shares.size
+        chances = 0.5 * shares / total + 0.5 * uniformly if total > 0.0 else np.full_like(shares, uniformly)
+        return state._replace(alias=_alias(chances))
+
+    def finished(self, state: State) -> Reason | None:
+        """The iteration bound, where it is asked for."""
+        if state.counts.visits < state.steps:
+            return None
+        return Reason(
+            "epsilon", f"{state.counts.visits:,} steps made, enough for an expected gap of epsilon={self.epsilon:g}"
+        )
+
+    def _bound(self, problem: Problem) -> tuple[int, float]:
+        """T0 and T that hold for this run."""
+        if self.epsilon == 0.0:
+            return self.T0, math.inf
+        T0, T = iteration_bound(problem, self.epsilon)
+        return (self.T0 or int(T0 or 0) if self.output != LAST else 0), T
+
+
+def _total(state: State) -> Floats:
+    """The sum of the duals of all steps so far, the present one left out."""
+    total: Floats = state.total
+    return total + state.beta * (state.counts.visits - state.touched) if total.size else total
+
+
+def iteration_bound(problem: Problem, epsilon: float) -> tuple[int | None, float]:
+    """T0 (None: no averaging needed) and T after which the expected gap is at most epsilon, in mean form."""
+    loss, n, lam = problem.loss, problem.present, problem.lam
+    strength = problem.bias.strength(lam)
+    constant = lam / strength if strength > 0.0 else 0.0  # the square of the constant feature behind the bias
+    share = problem.source.weight * (n / problem.total_weight)  # what a weight multiplies the loss by
+    square = problem.source.norms + constant
+    if math.isfinite(loss.smoothness):
+        condition = n + float(np.max(share * square)) * loss.smoothness / lam
+        return None, max(1.0, math.ceil(condition * math.log(max(condition * problem.value_at_zero / epsilon, 1.0))))
+    low, high = loss.box(1.0)
+    longest = float(np.max(share**2 * square))  # max |x|^2
+    L2, width2 = loss.lipschitz**2 * longest, (high - low) ** 2 * longest
+    early = max(0, math.ceil(n * math.log(0.5 * lam * n / L2))) if L2 > 0.0 else 0
+    tail = width2 / (lam * epsilon)
+    return early + math.ceil(4.0 * tail), early + n + math.ceil(5.0 * tail)
+
+
+def _importance(problem: Problem, rows: Any) -> Floats:
+    """Probabilities of rows: in proportion to what the theory adds to 1 for a row's curvature."""
+    smoothness = problem.loss.smoothness if math.isfinite(problem.loss.smoothness) else 1.0
+    weight: Floats = 1.0 + smoothness * problem.curvatures[rows]
+    weight /= weight.sum()
+    return weight
+
+
+def _alias(probability: Floats) -> Alias:
+    """Walker's tables (Vose's construction, IEEE TSE 1991)."""
+    other = np.zeros(probability.size, dtype=np.uint32)
+    threshold = probability * probability.size
+    _fill(threshold, other)
+    return Alias(threshold, other)
+
+
+@kernel
+def _fill(threshold: Floats, other: Any) -> None:
+    n = threshold.shape[0]
+    small, large = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    few = many = 0
+    for i in range(n):
+        other[i] = i
+        if threshold[i] < 1.0:
+            small[few] = i
+            few += 1
+        else:
+            large[many] = i
+            many += 1
+    while few > 0 and many > 0:
+        few -= 1
+        i, j = small[few], large[many - 1]
+        other[i] = j
+        threshold[j] -= 1.0 - threshold[i]
+        if threshold[j] < 1.0:
+            many -= 1
+            small[few] = j
+            few += 1
+    for k in range(few):  # left over by rounding
+        threshold[small[k]] = 1.0
+    for k in range(many):
+        threshold[large[k]] = 1.0
+
+
+@kernel
+def _gaps(y: Floats, weight: Floats, loss: Any, scores: Floats, beta: Floats) -> Floats:
+    """Each row's share in the gap: phi(s) + phi*(-beta) + s beta, which is never negative but by rounding."""
+    shares = np.zeros(y.shape[0])
+    for i in range(y.shape[0]):
+        if weight[i] > 0.0:
+            gap = loss.value(y[i], scores[i]) + loss.conjugate(y[i], beta[i]) + scores[i] * beta[i]
+            shares[i] = weight[i] * max(gap, 0.0)
+    return shares
+
+
+@kernel
+def _lay_out(rng: Words, order: int, rows: Any, picks: Any, threshold: Floats, other: Any) -> None:
+    """The rows of an epoch; orders are numbered as in ORDERS."""
+    n = rows.shape[0]
+    if order == 1:
+        shuffle(rng, picks, n)
+    elif order == 0:
+        resample(rng, rows, picks)
+    elif order >= 3:
+        for k in range(n):
+            slot = below(rng, n)
+            own = threshold.shape[0] == 0 or uniform(rng) < threshold[slot]
+            picks[k] = rows[slot if own else other[slot]]
+
+
+@kernel
+def _ascend(
+    rows: Any,
+    y: Floats,
+    weight: Floats,
+    norms: Floats,
+    loss: Any,
+    scale: float,
+    bias_rate: float,
+    w: Floats,
+    b: float,
+    beta: Floats,
+    present: Any,
+    picks: Any,
+    position: int,
+    order: int,
+    threshold: Floats,
+    other: Any,
+    rng: Words,
+    total: Floats,
+    touched: Any,
+    now: int,
+    stop: int,
+) -> tuple[float, int, int, int]:
+    """Steps ``now`` to ``stop``; the new b and position, updates and entries."""
+    n = picks.shape[0]
+    averaged = total.shape[0] > 0
+    updates = entries = 0
+    while now < stop:
+        if position < 0 or position >= n:
+            _lay_out(rng, order, present, picks, threshold, other)
+            position = 0
+        if position + _FAR < n:
+            ahead = picks[position + _FAR]
+            rows.announce(ahead)
+            prefetch(beta, ahead)
+            prefetch(y, ahead)
+            prefetch(weight, ahead)
+            prefetch(norms, ahead)
+        if position + _NEAR < n:
+            rows.prefetch(picks[position + _NEAR])
+        i = picks[position]
+        position += 1
+        now += 1
+        entries += rows.count(i)
+        score = rows.dot(i, w) + b
+        q = weight[i] * (scale * norms[i] + bias_rate)
+        best = loss.best_dual(y[i], score, beta[i], q)
+        move = weight[i] * (best - beta[i])
+        if move != 0.0:
+            if averaged:
+                total[i] += beta[i] * (now - touched[i])
+                touched[i] = now
+            beta[i] = best
+            rows.add(i, scale * move, w)
+            b += bias_rate * move
+            updates += 1
+            entries += rows.count(i)
+    return b, position, updates, entries

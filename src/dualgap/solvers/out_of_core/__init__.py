@@ -1,0 +1,1 @@
+"""Solvers for rows that are not all in memory."""

@@ -1,0 +1,1 @@
+"""Stochastic solvers of the primal problem."""

@@ -1,0 +1,90 @@
+"""SvmSgd: Bottou's stochastic gradient descent, version 2, for every loss.
+
+    eta_t = eta0 / (1 + lam eta0 t)
+
+which is 1/(lam (t + t0)) with ``t0 = 1/(lam eta0)``: late steps are those of Pegasos, early ones no longer than eta0.
+Unless it is given, eta0 is found on the first 1,000 rows: from 1 it is doubled or halved as long as the objective
+after one pass over them falls. It assumes that rows come in random order (``order=given`` leaves them as they are).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from ...core.problem import Point, Problem
+from ...data.rows import slice_rows
+from ...data.sources import InMemory
+from ...runtime.errors import InputError
+from ...runtime.random import GIVEN
+from .descent import Descent, check_rate, model_of
+from .options import not_negative
+from .rates import BOTTOU, Rate, make_rate
+
+SAMPLE = 1000  # rows on which eta0 is tried
+
+
+def eta0_option() -> float:
+    """The option ``eta0``."""
+    eta0: float = field(default=0.0, metadata={"help": "the first learning rate (0: the best on 1,000 rows)"})
+    return eta0
+
+
+@dataclass(frozen=True)
+class SvmSgd(Descent):
+    """Bottou's stochastic gradient descent."""
+
+    eta0: float = eta0_option()
+
+    name = "svmsgd"
+    meaning = "Bottou's stochastic gradient descent with a calibrated learning rate, for every loss"
+    power = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        not_negative(self, "eta0")
+
+    def rate(self, problem: Problem) -> Rate:
+        """Bottou's."""
+        eta0 = self.eta0 or calibrated(self, problem)
+        return check_rate(make_rate(BOTTOU, eta0, self.power, problem.lam * eta0), problem.lam)
+
+
+def calibrated(solver: SvmSgd, problem: Problem) -> float:
+    """The eta0 whose pass over the first rows ends with the smallest objective, among powers of 2."""
+    sample = _head(problem, SAMPLE)
+
+    def cost(eta0: float) -> float:
+        trial = replace(solver, eta0=eta0, order=GIVEN, duals=False)
+        try:
+            state = trial.step(sample, trial.start(sample, None), sample.present, None)
+        except InputError:  # too large for lam
+            return math.inf
+        w, b = model_of(state)
+        value = sample.judge(Point(w, b, None)).primal
+        return value if value < sample.value_at_zero else math.inf  # no better than w = 0: too long a step
+
+    most = min(2.0**40, 1.0 / problem.lam if problem.lam > 0.0 else math.inf)  # beyond it the rate is 1/(lam t)
+    best = min(1.0, most)
+    least = cost(best)
+    factor = 2.0 if cost(2.0 * best) < least else 0.5
+    while best > 2.0**-40 and factor * best <= most:
+        value = cost(factor * best)
+        if not (value < least or math.isinf(least)):
+            break
+        best, least = factor * best, value
+    if math.isinf(least):  # no step helps on these rows, which may be empty or all alike
+        return min(most, 1.0 / max(float(problem.source.norms.max()), 1e-12))
+    return best
+
+
+def _head(problem: Problem, count: int) -> Problem:
+    """The problem of the first rows alone."""
+    (block,) = problem.source.blocks()
+    last = min(count, problem.source.n)
+    if last == problem.source.n or not block.weight[:last].any():
+        return problem
+    source = InMemory(
+        slice_rows(block.rows, 0, last), block.y[:last], block.weight[:last], block.norms[:last], problem.source.d
+    )
+    return replace(problem, source=source)

@@ -1,0 +1,270 @@
+"""The second-order model of P at a point, for Newton's method: products with its Hessian, and what stands in for it.
+
+    H = diag(ridge) + X' diag(h) X,   h_i = c_i phi''(score_i) / N
+
+Vectors have d + 1 numbers, the last one for the bias: a column of ones (of zeros, where there is none) whose ridge is
+the bias's own strength. A product is one pass over the rows of h > 0: a dot and an add for each.
+
+What makes conjugate gradients fast is the matrix that stands in for H (the preconditioner). Where columns are few it is
+H over a sample of rows, drawn in proportion to h and factorised: SAMPLE rows a column bring the products of a step from
+tens down to two or three. For least squares H is the same everywhere, and may be worth having whole: one step then ends
+at the optimum. Elsewhere it is the diagonal of H, which on texts saves three quarters of them and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from ...core.losses import smoothed_curvature
+from ...core.problem import Problem
+from ...data.sources import Block
+from ...runtime.arrays import Floats
+from ...runtime.jit import kernel
+
+FORCING = 0.1  # conjugate gradients end where the residual is this part of the gradient
+ROUNDS = 250  # or after so many products
+SAMPLE = 50  # rows of a sample for each column, at first
+LEAST = 3  # below so many the diagonal does better
+EFFORT = 4  # products of two entries for a sample, at most, as a multiple of all entries
+WHOLE = 12  # the same where the sample may be all rows, because H is the same everywhere
+CUBES = 240  # d^3, likewise: what the factors may cost
+
+
+class Smoothing(NamedTuple):
+    """A loss with a kink is smoothed about these duals; gamma = 0 is the loss itself."""
+
+    gamma: float
+    centre: Floats
+
+
+class Quadratic:
+    """The model at the point of these scores; it counts the rows and entries that its products read."""
+
+    def __init__(self, problem: Problem, smoothing: Smoothing, scores: Floats, sample: int) -> None:
+        self.problem, self.source, self.sample = problem, problem.source, sample
+        strength = problem.bias.strength(problem.lam)
+        self.lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
+        self.strength = strength if strength < np.inf else 1.0
+        self.exact = bool(getattr(problem.loss, "quadratic", False))
+        self.ridge = np.append(np.full(self.source.d, problem.lam), self.strength)
+        self.h = np.empty(self.source.n)
+        self.reused = np.zeros(self.source.n)
+        self.visits = self.entries = self.products = 0
+
+        def visit(block: Block) -> Any:
+            scale, span = 1.0 / problem.total_weight, block.span
+            gamma, centre = smoothing.gamma, smoothing.centre[span]
+            some = (block.rows, block.y, block.weight, problem.loss, gamma, centre, scores[span])
+            return np.array(_curvatures(*some, scale, self.h[span]))
+
+        curved, entries = self.source.reduce(visit, np.add)
+        self.curved, self.curved_entries = int(curved), int(entries)  # rows of h > 0, and what they hold
+
+    def promised_gap(self, gradient: Floats) -> float:
+        """The gap at a point of this gradient, times 2; that of a free bias is fitted away."""
+        w = float(gradient[:-1] @ gradient[:-1]) / self.problem.lam
+        return w + (float(gradient[-1]) ** 2 / self.strength if self.strength > 0.0 else 0.0)
+
+    def minimise(self, gradient: Floats, value: float, tol: float) -> tuple[Floats, Floats]:
+        """v with H v = -gradient, roughly, and X v.
+
+        Where the model is all there is to it, which holds for least squares, conjugate gradients end where half the
+        relative gap asked for is reached, ``value`` being P at the point: one step is then the whole of it.
+        """
+        v, along = np.zeros(gradient.size), np.zeros(self.source.n)
+        residual = -gradient
+        enough = FORCING**2 * self.promised_gap(residual)
+        if enough == 0.0:
+            return v, along
+        exact = tol > 0.0 and self.exact
+        solve = self.preconditioner()
+        p = z = solve(residual)
+        size = float(residual @ z)
+        for _ in range(ROUNDS):
+            scores, product = self.product(p)
+            bend = float(p @ product)
+            if not bend > 0.0:
+                break
+            length = size / bend
+            v += length * p
+            scores *= length
+            along += scores
+            residual -= length * product
+            if exact:
+                enough = tol * (value + 0.5 * float(gradient @ v))
+            if self.promised_gap(residual) <= enough:
+                break
+            z = solve(residual)
+            size, before = float(residual @ z), size
+            if not size > 0.0:
+                break
+            p = z + size / before * p
+        if self.curved < self.source.n:  # rows of h = 0 were left out
+            self.complete(v, along)
+        return v, along
+
+    def product(self, p: Floats) -> tuple[Floats, Floats]:
+        """X p, where h > 0, and H p. The first is a vector that the next product takes again."""
+        scores = self.reused
+
+        def visit(block: Block) -> Floats:
+            part = np.zeros(p.size)
+            _product(block.rows, self.h[block.span], p, self.lift, scores[block.span], part)
+            return part
+
+        product = self.source.reduce(visit, np.add)
+        product += self.ridge * p
+        self.products += 1
+        self.visits += self.curved
+        self.entries += 2 * self.curved_entries
+        return scores, product
+
+    def complete(self, v: Floats, along: Floats) -> None:
+        """X v where h = 0."""
+
+        def visit(block: Block) -> None:
+            _complete(block.rows, self.h[block.span], v, self.lift, along[block.span])
+
+        self.source.reduce(visit, lambda left, right: None)
+        self.visits += self.source.n - self.curved
+        self.entries += self.source.entries - self.curved_entries
+
+    def preconditioner(self) -> Callable[[Floats], Floats]:
+        """What solves H z = r cheaply and roughly."""
+        d = self.source.d
+        pairs = (self.curved_entries / max(1, self.curved)) ** 2 / 2.0
+        rows = int(min(self.curved, self.sample * d, EFFORT * self.source.entries / max(1.0, pairs)))
+        if self.exact and self.curved * pairs <= WHOLE * self.source.entries:
+            rows = self.curved
+        if d**3 <= CUBES * self.source.entries and (rows == self.curved or rows >= LEAST * d):
+            solve = self.sampled(rows)
+            if solve is not None:
+                return solve
+
+        def visit(block: Block) -> Floats:
+            part = np.zeros(d + 1)
+            _diagonal(block.rows, self.h[block.span], self.lift, part)
+            return part
+
+        diagonal = self.source.reduce(visit, np.add) + self.ridge
+        self.entries += self.curved_entries
+        diagonal[diagonal == 0.0] = 1.0  # a free bias where no row is curved
+        return lambda residual: residual / diagonal
+
+    def sampled(self, rows: int) -> Callable[[Floats], Floats] | None:
+        """H over about so many rows, drawn in proportion to h; those of large h are all in it.
+
+        Scaled to a diagonal of 1 it is factorised with a little more there: columns may depend on each other.
+        """
+        matrix = np.zeros((self.source.d + 1, self.source.d + 1))
+        (block,) = self.source.blocks()
+        self.entries += int(_sample(block.rows, self.h, self.stride(rows), self.lift, matrix))
+        matrix += np.triu(matrix, 1).T  # rows may list their columns in any order; below the diagonal is all there
+        matrix[np.diag_indices_from(matrix)] += self.ridge
+        matrix[-1, -1] = matrix[-1, -1] or 1.0  # a free bias where no row is curved
+        size = 1.0 / np.sqrt(np.diagonal(matrix))
+        matrix *= size[:, None] * size
+        matrix[np.diag_indices_from(matrix)] += 16.0 * size.size * np.finfo(np.float64).eps
+        try:
+            factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            return None
+        return lambda residual: size * scipy.linalg.cho_solve(factor, size * residual, check_finite=False)
+
+    def stride(self, rows: int) -> float:
+        """Such that all rows of h >= stride, and one wherever the sum of the others passes it, are so many."""
+        if rows == self.curved:
+            return 0.0
+        large, rest = 0, float(self.h.sum())
+        stride = rest / rows
+        for _ in range(10):
+            above = self.h >= stride
+            before, large = large, int(np.count_nonzero(above))
+            if large == before or large >= rows:
+                break
+            stride = (rest - float(np.sum(self.h, where=above))) / (rows - large)
+        return stride
+
+
+@kernel
+def _curvatures(
+    rows: Any,
+    y: Floats,
+    weight: Floats,
+    loss: Any,
+    gamma: float,
+    centre: Floats,
+    scores: Floats,
+    scale: float,
+    h: Floats,
+) -> tuple[int, int]:
+    """Fill in h; the number of rows with h > 0, and of their entries."""
+    curved = entries = 0
+    for i in range(y.shape[0]):
+        h[i] = scale * weight[i] * smoothed_curvature(loss, gamma, centre, i, y[i], scores[i])
+        if h[i] > 0.0:
+            curved += 1
+            entries += rows.count(i)
+    return curved, entries
+
+
+@kernel
+def _product(rows: Any, h: Floats, p: Floats, lift: float, scores: Floats, product: Floats) -> None:
+    """``scores = X p`` and ``product += X' h X p`` over the rows of h > 0."""
+    last = p.shape[0] - 1
+    for i in range(h.shape[0]):
+        if h[i] > 0.0:
+            score = rows.dot(i, p) + lift * p[last]
+            scores[i] = score
+            rows.add(i, h[i] * score, product)
+            product[last] += lift * h[i] * score
+
+
+@kernel
+def _complete(rows: Any, h: Floats, v: Floats, lift: float, scores: Floats) -> None:
+    for i in range(h.shape[0]):
+        if h[i] == 0.0:
+            scores[i] = rows.dot(i, v) + lift * v[v.shape[0] - 1]
+
+
+@kernel
+def _diagonal(rows: Any, h: Floats, lift: float, diagonal: Floats) -> None:
+    """``diagonal += that of X' h X``."""
+    for i in range(h.shape[0]):
+        if h[i] > 0.0:
+            for k in range(rows.count(i)):
+                column, value = rows.entry(i, k)
+                diagonal[column] += h[i] * value * value
+            diagonal[diagonal.shape[0] - 1] += lift * h[i]
+
+
+@kernel
+def _sample(rows: Any, h: Floats, stride: float, lift: float, matrix: Floats) -> int:
+    """Add h x x' of a sample, each product once; a row that stands for its neighbours counts as the stride."""
+    last, entries = matrix.shape[0] - 1, 0
+    ahead = 0.5 * stride
+    for i in range(h.shape[0]):
+        if h[i] == 0.0:
+            continue
+        share = h[i]
+        if share < stride:
+            ahead -= share
+            if ahead > 0.0:
+                continue
+            ahead += stride
+            share = stride
+        count = rows.count(i)
+        entries += count * (count + 1) // 2
+        for k in range(count):
+            column, value = rows.entry(i, k)
+            value *= share
+            for m in range(k + 1):
+                other, factor = rows.entry(i, m)
+                matrix[column, other] += value * factor
+            matrix[last, column] += lift * value
+        matrix[last, last] += lift * share
+    return entries

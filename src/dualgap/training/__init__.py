@@ -1,0 +1,1 @@
+"""The run: the loop, when to stop, who watches, checkpoints, validation."""

@@ -1,0 +1,74 @@
+"""``solvers``, ``losses``, ``demo`` and ``warmup``."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from cli_tools import Forks, forks_fixture, run  # noqa: F401
+from dualgap.cli import demo, main
+from dualgap.core.losses import LOSSES, parameters_of
+from dualgap.solvers import SOLVERS, options_of
+
+
+def test_every_solver_with_every_option(forks: Forks) -> None:
+    found = forks("solvers", "--json").json["solvers"]
+    told = forks("solvers")
+    assert [solver["name"] for solver in found] == list(SOLVERS)
+    for solver in found:
+        options = options_of(SOLVERS[solver["name"]])
+        assert set(solver["losses"]) == set(LOSSES) & set(getattr(SOLVERS[solver["name"]], "losses", LOSSES))
+        assert [(o["name"], o["type"], o["help"]) for o in solver["options"]] == [
+            (o.name, o.type, o.help) for o in options
+        ]
+        assert solver["name"] in told.out
+        assert all(option.help in told.out for option in options)
+    assert (told.code, told.err) == (0, "")
+
+
+def test_every_loss_with_every_parameter(forks: Forks) -> None:
+    found = {loss["name"]: loss for loss in forks("losses", "--json").json["losses"]}
+    told = forks("losses").out
+    assert list(found) == list(LOSSES)
+    for name, loss in LOSSES.items():
+        assert found[name]["task"] == loss.task
+        assert found[name]["parameters"] == parameters_of(loss)
+        assert f" {name} " in told
+        assert loss.meaning in told
+
+
+def test_the_demo_works() -> None:
+    done = run("demo")
+    assert (done.code, done.err) == (0, "")
+    assert "20,000 rows, 20,000 features" in done.out
+    assert done.out.count(" equal ") == 2
+    assert "All of it works." in done.out
+
+
+@pytest.mark.parametrize("floor", [0.5, 1.1])
+def test_a_demo_that_fails_says_so(
+    floor: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = demo.text_like(rows=500, columns=300)._replace(floor=floor)
+    monkeypatch.setattr(demo, "text_like", lambda: small)
+    monkeypatch.setattr(demo, "breast_cancer", lambda: small)
+    with pytest.raises(SystemExit) as end:
+        main(["demo", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert end.value.code == (0 if floor < 1 else 1)
+    assert found["passed"] == (floor < 1)
+    for example in found["examples"]:
+        assert example["reloaded_equal"]
+        assert example["relative_gap"] <= 1e-3
+        assert (example["accuracy"] >= example["accuracy_floor"]) == found["passed"]
+
+
+def test_warmup_fills_the_cache_and_says_where_it_is() -> None:
+    done = run("warmup", "--loss", "hinge", "--json")
+    assert done.code == 0
+    assert done.json["cases"] == 5
+    assert done.json["cache"] == os.environ["DUALGAP_CACHE"]
+    assert done.json["usable"]
+    assert "unknown loss 'hing'" in run("warmup", "--loss", "hing").error

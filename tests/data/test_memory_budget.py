@@ -1,0 +1,283 @@
+"""How much memory training may take: what is refused, what is streamed by itself, and what a process really uses."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import dualgap
+from cli_tools import run
+from dualgap.data import dataset as opening
+from dualgap.data.formats.arrow.writing import Options, write_blocks
+from dualgap.data.formats.feeds import ChunkFeed
+from dualgap.files import Data, Store, write_store
+from dualgap.runtime.errors import InputError
+from feeding import small_batches
+
+DISK = ("cached-loops", "block", "selective-block")
+
+
+def rows(n: int = 300, d: int = 10) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((n, d)) < 0.5, rng.standard_normal((n, d)), 0.0)
+    return X, np.where(X @ rng.standard_normal(d) > 0, 1.0, -1.0)
+
+
+@pytest.fixture(name="store")
+def store_fixture(tmp_path: Path) -> Path:
+    write_store(tmp_path / "rows.arrow", *rows())
+    return tmp_path / "rows.arrow"
+
+
+@pytest.mark.parametrize("name", DISK)
+def test_too_small_a_budget_is_refused_with_numbers(name: str, store: Path) -> None:
+    with pytest.raises(InputError, match="memory_budget=2000 is too little") as caught:
+        dualgap.fit(store, memory_budget=2000, solver=name)
+    found = re.search(r"give at least (\d+) bytes", str(caught.value))
+    assert found is not None
+    enough = int(found[1])
+    with pytest.raises(InputError, match="is too little"):
+        dualgap.fit(store, memory_budget=enough - 200, solver=name)
+    assert dualgap.fit(store, memory_budget=enough, solver=name, max_epochs=2).trace
+
+
+def test_a_row_too_long_for_the_budget_is_refused_with_the_bytes_that_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = np.where(np.arange(3000) % 2, 1.0, -1.0)
+    X = sp.lil_array((3000, 300))
+    X[:, 0] = y[:, None]
+    X[7, :] = 1.0  # one long row among short ones
+    file = tmp_path / "rows.arrow"
+    small_batches(monkeypatch, 2000)
+    write_store(file, X.tocsr(), y)
+    budget, asked = 110_000, 0
+    for _ in range(3):
+        outcome = dualgap.fit(file, memory_budget=budget, gap=0.0, max_epochs=40)
+        found = re.search(r"row \d+ has 300 entries.*raise it by (\d+) bytes", outcome.reason.message)
+        if found is None:
+            break
+        budget, asked = budget + int(found[1]), asked + 1
+    assert asked == 1, "too little at first, and what the message asks for is enough"
+    assert not outcome.problem.source.resident
+
+
+@pytest.mark.parametrize("budget", [0, -5])
+def test_a_budget_is_positive(budget: int, store: Path) -> None:
+    with pytest.raises(InputError, match=f"memory_budget={budget} must be at least 1"):
+        dualgap.fit(store, memory_budget=budget)
+
+
+def test_a_budget_is_for_rows_on_disk() -> None:
+    X, y = rows()
+    with pytest.raises(InputError, match="rows on disk"):
+        dualgap.fit(X, y, memory_budget=10**9)
+
+
+def test_a_budget_for_text_is_refused_and_not_forgotten(tmp_path: Path) -> None:
+    file = tmp_path / "rows.svm"
+    file.write_text("".join(f"{1 if k % 2 else -1} 1:{k}\n" for k in range(1, 40)))
+    with pytest.raises(InputError, match="convert"):
+        dualgap.fit(file, memory_budget=1000)
+
+
+def test_a_budget_that_holds_everything_reads_into_memory(store: Path) -> None:
+    outcome = dualgap.fit(store, memory_budget=10**9)
+    assert outcome.problem.source.resident
+    assert outcome.solver.name == "dcd"
+    data = Store(store).read()
+    again = dualgap.fit(data.X, data.y)
+    assert np.array_equal(outcome.coef, again.coef)
+
+
+def test_a_feed_that_fits_is_read_into_memory(store: Path) -> None:
+    X, y = rows()
+    outcome = dualgap.fit(ChunkFeed(lambda: iter([(X[:100], y[:100]), (X[100:], y[100:])])), memory_budget=10**9)
+    assert outcome.problem.source.resident
+    assert np.array_equal(outcome.coef, dualgap.fit(sp.csr_array(X), y, sample_weight=np.ones(300)).coef)
+
+
+def test_a_store_beyond_the_free_memory_is_streamed_and_the_user_is_told(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = opening.training_bytes(300, 10, Store(store).header.nnz, 8)
+    monkeypatch.setattr(opening, "available_memory", lambda: int(size / 0.6) + 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dualgap.fit(store).problem.source.resident
+    monkeypatch.setattr(opening, "available_memory", lambda: int(size / 0.6) - 10)
+    monkeypatch.setattr("dualgap.solvers.out_of_core.engine.capacity", lambda problem, cache: 100)
+    with pytest.warns(UserWarning, match=r"rows.arrow needs about .* streamed from disk.*memory_budget") as told:
+        outcome = dualgap.fit(store)
+    assert Path(told[0].filename) == Path(__file__)  # the line of the caller
+    assert not outcome.problem.source.resident
+    assert outcome.solver.name == "cached-loops"
+    assert outcome.converged
+    with warnings.catch_warnings():  # who asked need not be told
+        warnings.simplefilter("error")
+        assert not dualgap.fit(store, memory_budget=size - 1).problem.source.resident
+
+
+def test_a_budget_is_kept_even_if_a_number_of_rows_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cache= says how many rows; where the budget cannot hold so many, one of the two is wrong."""
+    small_batches(monkeypatch, 20_000)
+    X, y = rows(4000, 50)
+    write_store(tmp_path / "rows.arrow", X, y)
+    outcome_rows = []
+    for options in ({}, {"cache": 0.9}):
+        try:
+            outcome = dualgap.fit(tmp_path / "rows.arrow", memory_budget=500_000, max_epochs=2, **options)
+        except InputError as error:
+            assert "cache" in str(error)  # noqa: PT017  (either is right)
+            return
+        assert not outcome.problem.source.resident
+        outcome_rows.append(outcome.state.solver.ids.size)
+    assert outcome_rows[1] <= outcome_rows[0]
+
+
+@pytest.mark.parametrize("solver", ["dcd", "sgd", "svmperf"])
+def test_solvers_of_memory_are_refused_with_those_that_stream(solver: str, store: Path) -> None:
+    with pytest.raises(InputError, match=solver) as error:
+        dualgap.fit(store, memory_budget=20_000, solver=solver)
+    assert all(name in str(error.value) for name in DISK)
+
+
+def test_what_rows_on_disk_cannot_have(store: Path) -> None:
+    small: dict[str, Any] = {"cache": 50}
+    with pytest.raises(InputError, match="exact"):
+        dualgap.fit(store, bias="exact", **small)
+    with pytest.raises(InputError, match="record_every=100"):
+        dualgap.fit(store, record_every=100, **small)
+    with pytest.raises(InputError, match=r"validation=0.2"):
+        dualgap.fit(store, validation=0.2, **small)
+    with pytest.raises(InputError, match="leave y and sample_weight out"):
+        dualgap.fit(store, rows()[1], **small)
+    with pytest.raises(InputError, match=r"3 classes .* where two are needed"):
+        dualgap.fit(ChunkFeed(lambda: iter([(np.eye(3), [1, 2, 3])])), **small)
+    with pytest.raises(InputError, match="a classifier needs rows of two classes"):
+        dualgap.fit(ChunkFeed(lambda: iter([(np.eye(3), [1, 1, 1])])), **small)
+
+
+def test_validation_on_rows_of_their_own_works(store: Path) -> None:
+    X, y = rows()
+    how = {"cache": 50, "lockstep": True}  # otherwise the machine decides how far the trainer gets before a certificate
+    outcome = dualgap.fit(store, **how, validation=(X[:80], y[:80]), patience=2, gap=0.0, max_epochs=2000)
+    values = [record.measures["validation"] for record in outcome.trace]
+    assert outcome.reason.name == "early"
+    margins = 1.0 - y[:80] * (X[:80] @ outcome.coef)
+    assert min(values) == pytest.approx(np.maximum(0.0, margins).mean(), rel=1e-9)
+
+
+def test_labels_that_are_not_signs_become_signs_and_regression_takes_them_as_they_are(tmp_path: Path) -> None:
+    X, y = rows()
+    write_store(tmp_path / "rows.arrow", X, np.where(y > 0, 7.0, 3.0))
+    outcome = dualgap.fit(tmp_path / "rows.arrow", cache=50)
+    assert list(outcome.classes) == [3.0, 7.0]
+    assert np.mean(np.sign(X @ outcome.coef) == y) > 0.9
+    line = dualgap.fit(tmp_path / "rows.arrow", cache=50, loss="squared", bias="augmented")
+    assert line.classes is None
+    assert line.certificate.primal == pytest.approx(
+        dualgap.fit(X, np.where(y > 0, 7.0, 3.0), loss="squared", bias="augmented").certificate.primal, rel=2e-3
+    )
+
+
+def test_the_command_line_keeps_to_it(store: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.model"
+    assert "memory_budget=2000 is too little" in run("train", store, "-o", model, "--memory-budget", "2kB").error
+    assert not model.exists()
+    refused = run("train", store, "-o", model, "--memory-budget", "20kB", "--solver", "dcd").error
+    assert all(name in refused for name in DISK)
+    done = run("train", store, "-o", model, "--option", "cache=50", "--json")
+    assert done.json["solver"] == "cached-loops"
+    assert done.json["converged"]
+    again = run("certify", model, store, "--json")
+    assert again.code == 0
+    assert again.json["recomputed"]["primal"] == pytest.approx(done.json["primal"], rel=1e-9)
+    assert again.json["recomputed"]["dual"] == pytest.approx(done.json["dual"], rel=1e-9)
+
+
+SHAPES = {"long": (240_000, 20_000, 100), "short": (1_500_000, 1_000, 4)}  # rows, columns, entries a row
+
+MEASURED = """
+import gc, json, sys, threading, time
+from pathlib import Path
+import dualgap
+from dualgap.files import Store
+
+def anonymous():
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return 1024 * int(line.split()[1])
+
+def train(path, **memory):
+    return dualgap.fit(path, solver=sys.argv[4], C=0.1, gap=1e-2, max_epochs=float(sys.argv[5]), **memory)
+
+small, large, budget = sys.argv[1], sys.argv[2], int(sys.argv[3])
+train(small, cache=50)
+gc.collect()
+start, peak, over = anonymous(), 0, threading.Event()
+
+def sample():
+    global peak
+    while not over.is_set():
+        peak = max(peak, anonymous())
+        time.sleep(0.002)
+
+thread = threading.Thread(target=sample)
+thread.start()
+outcome = train(large, memory_budget=budget)
+over.set()
+thread.join()
+slots = int(outcome.state.solver.ids.size)
+print(json.dumps([peak - start, slots, outcome.problem.source.resident, outcome.trace[-1].measures["passes"]]))
+"""
+
+
+def written(path: Path, n: int, d: int, entries: int) -> Path:
+    """Rows that a line tells apart, written in 12 blocks."""
+    rng = np.random.default_rng(0)
+    truth, size = rng.standard_normal(d), max(n // 12, 1)
+
+    def blocks() -> Iterator[Data]:
+        for _ in range(0, n, size):
+            columns = rng.integers(0, d // entries, (size, entries))
+            columns += np.arange(0, d, d // entries)  # rising, and no column twice
+            values = rng.standard_normal((size, entries), dtype=np.float32)
+            starts = np.arange(0, size * entries + 1, entries)
+            X = sp.csr_array((values.ravel(), columns.ravel(), starts), shape=(size, d))
+            yield Data(path, X, np.where(X @ truth > 0, 1.0, -1.0), None)
+
+    write_blocks(path, blocks(), Options(seed=None), n_features=d)
+    return path
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
+@pytest.mark.parametrize(
+    ("shape", "budgets"),
+    [("long", {"cached-loops": (60, 120), "selective-block": (60,)}), ("short", {"cached-loops": (150,)})],
+)
+def test_a_process_keeps_to_its_budget(shape: str, budgets: dict[str, tuple[int, ...]], tmp_path: Path) -> None:
+    """RssAnon above its value at the start of training <= budget + (8 n + 24 d) + 100 MB."""
+    n, d, entries = SHAPES[shape]
+    small, large = written(tmp_path / "small.arrow", 240, d, entries), written(tmp_path / "large.arrow", n, d, entries)
+    for solver, budget in [(solver, 10**6 * budget) for solver, found in budgets.items() for budget in found]:
+        epochs = 14 if solver == "cached-loops" else 21  # enough for a pass
+        command = [sys.executable, "-c", MEASURED, *map(str, (small, large, budget, solver, epochs))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+        used, slots, resident, passes = json.loads(done.stdout)
+        assert not resident
+        assert passes > 1
+        assert slots * entries * 8 > 0.1 * budget  # it is used, too: short rows cost more than their entries
+        assert used <= budget + 8 * n + 24 * d + 15_000_000  # far from the allowance, as large budgets must be, too
+    large.unlink()

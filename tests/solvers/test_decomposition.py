@@ -1,0 +1,165 @@
+"""Decomposition and SMO: the pair step, the true bias, and the hard margin with its proof."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+import dualgap
+from dualgap.core.bias import make_bias
+from dualgap.core.losses import LOSSES, make_loss
+from dualgap.core.problem import Problem
+from dualgap.data.sources import in_memory
+from dualgap.solvers.dual.decomposition import SMO, Decomposition, pair_step
+from matrix import assert_same
+
+SOLVERS = ["decomposition", "smo"]
+
+
+def toy(n: int = 60, d: int = 4, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 1.5
+    target = X @ rng.normal(size=d) + rng.normal(size=n)
+    return X, np.where(target > np.quantile(target, 0.6), 1.0, -1.0)
+
+
+def test_the_pair_step_is_the_best_feasible_one() -> None:
+    """Seed 004's step on two coordinates, against a grid: the dual along v_i + t, v_j - t is a parabola."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        difference, curvature = rng.exponential(), rng.exponential() + 0.1
+        v_i, v_j = rng.random(2)
+        high_i, low_j = v_i + rng.exponential(), v_j - rng.exponential()
+        step = pair_step(difference, curvature, v_i, high_i, v_j, low_j)
+        grid = np.linspace(0.0, min(high_i - v_i, v_j - low_j), 2001)
+        gain = difference * grid - 0.5 * curvature * grid**2
+        assert 0.0 <= step <= grid[-1] + 1e-15
+        assert difference * step - 0.5 * curvature * step**2 >= gain.max() - 1e-12
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
+def test_against_svc(solver: str, C: float) -> None:
+    X, y = toy()
+    model = SVC(kernel="linear", C=C, tol=1e-10).fit(X, y)
+    outcome = dualgap.fit(X, y, C=C, bias="exact", solver=solver, gap=1e-8, max_epochs=None, time_limit=60)
+    w, b = model.coef_[0], model.intercept_[0]
+    theirs = 0.5 * w @ w + C * np.maximum(0, 1 - y * (X @ w + b)).sum()
+    assert outcome.converged
+    assert outcome.certificate.dual <= theirs <= outcome.certificate.primal * (1 + 1e-5)
+    np.testing.assert_allclose(outcome.coef, w, atol=1e-2)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_far_from_the_origin(solver: str) -> None:
+    """Pairs see only differences of rows, so an offset of all rows costs nothing."""
+    X = np.array([[1e4], [1e4 + 1], [1e4 + 2], [1e4 + 3]])
+    outcome = dualgap.fit(X, [-1, -1, 1, 1], C=100.0, bias="exact", solver=solver, gap=1e-4)
+    assert outcome.converged
+    assert outcome.coef[0] == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_weights_are_multiplicities(solver: str) -> None:
+    X, y = toy(n=30)
+    weight = np.random.default_rng(0).integers(0, 3, size=30)
+    repeated = np.repeat(np.arange(30), weight)
+    options = {"C": 0.5, "bias": "exact", "solver": solver, "gap": 1e-8, "max_epochs": None, "time_limit": 60}
+    weighted = dualgap.fit(X, y, sample_weight=weight, **options)
+    written_out = dualgap.fit(X[repeated], y[repeated], **options)
+    assert weighted.certificate.primal == pytest.approx(written_out.certificate.primal, rel=1e-7)
+
+
+@pytest.mark.parametrize("solver", [Decomposition(q=6), SMO()])
+def test_sums_and_boxes_hold_and_cutting_the_work_makes_no_difference(solver: Decomposition) -> None:
+    X, y = toy()
+    problem = Problem(in_memory(X, y), LOSSES["hinge"](), 0.01, dualgap.core.bias.Free())
+
+    def run(budget: int) -> object:
+        state = solver.start(problem, None)
+        while state.counts.visits < 6000 and solver.finished(state) is None:
+            state = solver.step(problem, state, min(budget, 6000 - state.counts.visits), None)
+            assert abs(state.v.sum()) <= 1e-12
+            assert np.all((state.v * y >= 0) & (state.v * y <= 1))
+            np.testing.assert_allclose(state.w, problem.scale * X.T @ state.v, atol=1e-10)
+        return state
+
+    assert_same(run(6000)._replace(paused=False), run(1)._replace(paused=False))
+    assert_same(run(6000)._replace(paused=False), run(777)._replace(paused=False))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_hard_margin(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0.2, 1, -1)
+    outcome = dualgap.fit(X, y, C=np.inf, bias="exact", solver=solver, gap=1e-6, max_epochs=None, time_limit=60)
+    model = SVC(kernel="linear", C=1e10, tol=1e-8).fit(X, y)
+    assert outcome.converged
+    assert (y * (X @ outcome.coef + outcome.intercept)).min() >= 1.0
+    assert outcome.certificate.primal == pytest.approx(0.5 * outcome.coef @ outcome.coef, rel=1e-9)
+    assert outcome.certificate.primal == pytest.approx(0.5 * np.sum(model.coef_**2), rel=1e-4)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_data_that_are_not_separable_are_reported_with_a_proof(solver: str) -> None:
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    outcome = dualgap.fit(X, [1, -1, 1, -1], C=np.inf, bias="exact", solver=solver, max_epochs=None, time_limit=60)
+    assert outcome.reason.name == "not separable"
+    assert not outcome.converged
+    assert outcome.certificate.primal == np.inf
+    # the proof: a combination of the rows of each class, almost the same point
+    v = outcome.state.solver.v
+    assert abs(v.sum()) <= 1e-6 * np.abs(v).sum()
+    assert abs(v @ X[:, 0]) <= 1e-6 * 3.0 * np.abs(v).sum()
+
+
+def test_auto_takes_the_hard_margin_to_a_solver_that_can() -> None:
+    outcome = dualgap.fit([[0.0], [2.0]], [-1, 1], C=np.inf, bias="exact")
+    assert outcome.solver.name == "decomposition"
+    assert outcome.coef[0] == pytest.approx(1.0, rel=1e-6)
+    assert outcome.intercept == pytest.approx(-1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("C", [1.0, np.inf])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_weights_may_leave_one_class_or_one_row(solver: str, C: float) -> None:
+    """A constant score of the right sign fits such rows: the bias is free."""
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((12, 3)), np.where(np.arange(12) % 2, 1.0, -1.0)
+    for weight in (y > 0, y < 0, np.arange(12) == 3):
+        outcome = dualgap.fit(X, y, C=C, bias="exact", solver=solver, sample_weight=1.0 * weight)
+        assert outcome.reason.name == "gap"
+        assert outcome.certificate.primal == 0.0
+        assert np.all(y[weight] * (X[weight] @ outcome.coef + outcome.intercept) >= 1.0)
+
+
+@pytest.mark.parametrize(("solver", "options"), [("smo", {}), ("decomposition", {"q": 4})])
+def test_the_default_limit_leaves_room_for_as_many_steps_as_there_are_rows(
+    solver: str, options: dict[str, int]
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 10))
+    y = np.where(X @ rng.standard_normal(10) + rng.standard_normal(1500) > 0, 1.0, -1.0)
+    outcome = dualgap.fit(X, y, bias="exact", solver=solver, **options)
+    assert outcome.converged
+    assert outcome.trace[-1].updates >= 1500
+
+
+@pytest.mark.parametrize("solver", [Decomposition(), SMO()], ids=lambda solver: str(solver.name))
+def test_a_solver_that_can_change_nothing_more_says_so(solver: Decomposition) -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((9, 2)), np.where(np.arange(9) % 3, 1.0, -1.0)
+    problem = Problem(in_memory(X, y), make_loss("hinge"), 0.05, make_bias("exact", 1.0))
+    state = solver.start(problem, None)
+    for _ in range(300):
+        state = solver.step(problem, state, 1000, None)
+        if solver.finished(state) is not None:
+            break
+    reason = solver.finished(state)
+    assert reason is not None
+    assert reason.name == "stalled"
+    assert problem.certify(solver.point(problem, state)).relative_gap <= 1e-12
+    visits = state.counts.visits
+    assert solver.step(problem, state, 1000, None).counts.visits == visits

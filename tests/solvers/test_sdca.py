@@ -1,0 +1,264 @@
+"""SDCA: its orders, its outputs, its theory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+import dualgap
+from dualgap.core.bias import Augmented, NoBias
+from dualgap.core.losses import LOSSES, make_loss
+from dualgap.core.problem import Point, Problem
+from dualgap.data.sources import in_memory
+from dualgap.runtime.errors import InputError
+from dualgap.runtime.random import generator
+from dualgap.solvers.dual.averaging import clipped
+from dualgap.solvers.dual.sdca import ORDERS, SDCA, _alias, _lay_out, iteration_bound
+
+
+def problem(
+    loss: str = "hinge", n: int = 40, d: int = 5, lam: float = 0.05, bias: Any = None, seed: int = 0
+) -> Problem:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    target = X @ rng.normal(size=d) + 0.5 * rng.normal(size=n)
+    chosen = make_loss(loss)
+    y = np.where(target > 0, 1.0, -1.0) if chosen.task == "classification" else target
+    weight = rng.choice([0.0, 1.0, 2.0, 0.5], size=n, p=[0.1, 0.6, 0.2, 0.1])
+    return Problem(in_memory(X, y, weight), chosen, lam, bias or NoBias())
+
+
+def iterates(solver: SDCA, task: Problem, steps: int) -> tuple[list[np.ndarray], Any]:
+    """All dual iterates, from single steps."""
+    state = solver.start(task, None)
+    found = [state.beta.copy()]
+    for _ in range(steps):
+        state = solver.step(task, state, 1, None)
+        found.append(state.beta.copy())
+    return found, state
+
+
+def table(order: str, probability: np.ndarray | None = None) -> tuple[Any, ...]:
+    return (np.zeros(0), np.zeros(0, dtype=np.uint32)) if probability is None else _alias(probability)
+
+
+def laid_out(order: str, epochs: int, n: int = 12, probability: np.ndarray | None = None) -> list[np.ndarray]:
+    rng, rows = generator(5), np.arange(n, dtype=np.uint32) + 3
+    picks, found = rows.copy(), []
+    for _ in range(epochs):
+        _lay_out(rng, ORDERS.index(order), rows, picks, *table(order, probability))
+        found.append(picks.copy())
+    return found
+
+
+def test_permutation_is_a_fresh_one_each_epoch() -> None:
+    epochs = laid_out("permutation", 6)
+    assert all(sorted(picks) == list(range(3, 15)) for picks in epochs)
+    assert len({tuple(picks) for picks in epochs}) == 6
+
+
+def test_cyclic_is_one_permutation() -> None:
+    solver, task = SDCA(order="cyclic", seed=4), problem()
+    state = solver.start(task, None)
+    first = state.rows.copy()
+    state = solver.step(task, state, 3 * first.size, None)
+    assert np.array_equal(state.picks, first)
+    assert not np.array_equal(first, np.sort(first))
+    assert sorted(first) == sorted(np.flatnonzero(task.source.weight))
+
+
+def test_random_is_uniform_with_replacement() -> None:
+    epochs = laid_out("random", 3000)
+    assert any(len(set(picks)) < 12 for picks in epochs)
+    assert chisquare(np.bincount(np.concatenate(epochs))[3:]).pvalue > 1e-4
+
+
+def test_weighted_draws_have_their_probabilities() -> None:
+    probability = np.array([0.0, 0.4, 0.1, 0.05, 0.05, 0.1, 0.02, 0.03, 0.15, 0.02, 0.03, 0.05])
+    found = np.bincount(np.concatenate(laid_out("gaps", 3000, probability=probability)), minlength=15)[3:]
+    assert found[0] == 0
+    assert chisquare(found[1:], 36000 * probability[1:]).pvalue > 1e-4
+
+
+@given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=40).filter(lambda values: sum(values) > 1e-3))
+def test_alias_tables_hold_the_probabilities(values: list[float]) -> None:
+    probability = np.array(values) / np.sum(values)
+    threshold, other = _alias(probability)
+    n = probability.size
+    held = threshold / n
+    np.add.at(held, other, (1.0 - threshold) / n)
+    np.testing.assert_allclose(held, probability, atol=1e-12)
+    assert (threshold <= 1.0).all()
+    assert (threshold >= -1e-12).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_step_raises_the_dual_and_keeps_w(loss: str, order: str) -> None:
+    task = problem(loss, n=15, d=4, bias=Augmented(0.7))
+    solver = SDCA(order=order, seed=2)
+    state = solver.start(task, None)
+    before, last = -math.inf, None
+    for step in range(90):
+        state = solver.step(task, state, 1, last)
+        point = solver.point(task, state)
+        judged = task.judge(point)
+        assert judged.dual >= before - 1e-12 * (1.0 + abs(before))
+        assert math.isfinite(judged.dual)
+        np.testing.assert_allclose(judged.w, state.w, rtol=1e-11, atol=1e-13)
+        assert judged.b == pytest.approx(state.b, rel=1e-11, abs=1e-13)
+        before, last = judged.dual, (judged if step % 15 == 14 else None)
+
+
+@pytest.mark.parametrize("T0", [0, 7, 33])
+def test_average_is_the_mean_of_the_iterates(T0: int) -> None:
+    task, solver = problem("logistic"), SDCA(order="random", output="average", T0=T0, seed=1)
+    found, state = iterates(solver, task, 400)
+    assert solver.point(task, state).beta is not None
+    start = T0 or state.suffix.now.began
+    expected = np.mean(found[start:], axis=0)
+    point = solver.point(task, state)
+    np.testing.assert_allclose(point.beta, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(point.w, task.judge(point).w, rtol=1e-12, atol=1e-14)
+    assert len(found[start:]) == 400 - start + 1
+
+
+def test_windows_cover_half_to_three_quarters_of_the_run() -> None:
+    task, solver = problem(), SDCA(output="average")
+    state = solver.start(task, None)
+    period = state.rows.size
+    for _ in range(40):
+        state = solver.step(task, state, period // 2 + 1, None)
+        now, began = state.counts.visits, state.suffix.now.began
+        if now >= 2 * period:
+            assert 0.5 <= (now - began) / now <= 0.75
+
+
+def test_an_average_in_large_steps_is_the_same() -> None:
+    task = problem()
+    for output in ("average", "random"):
+        solver = SDCA(output=output, seed=9)
+        ends = []
+        for size in (1, 7, 1000):
+            state = solver.start(task, None)
+            while state.counts.visits < 300:
+                state = solver.step(task, state, min(size, 300 - state.counts.visits), None)
+            ends.append(solver.point(task, state))
+        for point in ends[1:]:
+            assert np.array_equal(point.beta, ends[0].beta)
+            assert np.array_equal(point.w, ends[0].w)
+
+
+def test_a_random_iterate_is_one_of_the_window_each_equally_likely() -> None:
+    task = problem(n=12, lam=0.01)
+    T0, T, where = 10, 19, []
+    for seed in range(400):
+        found, state = iterates(SDCA(order="permutation", output="random", T0=T0, seed=seed), task, T)
+        kept = SDCA(output="random", T0=T0).point(task, state).beta
+        same = [t for t in range(T0, T + 1) if np.array_equal(found[t], kept)]
+        assert same
+        where.append(same[len(same) // 2])
+    assert abs(np.mean(where) - (T0 + T) / 2) < 4 * (T - T0) / math.sqrt(12 * len(where))
+
+
+def test_before_its_window_a_run_offers_the_last_iterate() -> None:
+    task, solver = problem(), SDCA(output="average", T0=50)
+    state = solver.step(task, solver.start(task, None), 30, None)
+    assert np.array_equal(solver.point(task, state).beta, state.beta)
+
+
+def test_an_averaged_model_has_a_certificate() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 6))
+    y = np.where(X @ rng.normal(size=6) + rng.normal(size=200) > 0, 1, -1)
+    for output in ("average", "random"):
+        for bias in ("none", "augmented", "exact"):
+            outcome = dualgap.fit(X, y, C=0.1, solver="sdca", order="random", output=output, bias=bias, gap=1e-3)
+            assert outcome.converged
+            independent = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
+            assert independent.relative_gap <= 1e-3
+
+
+def test_clipping_touches_only_what_is_outside() -> None:
+    for loss in LOSSES:
+        task = problem(loss)
+        low, high = zip(*(task.loss.box(y) for y in task.source.y), strict=True)
+        beta = np.random.default_rng(1).normal(size=task.source.n) * 3
+        np.testing.assert_array_equal(clipped(task, beta), np.clip(beta, low, high))
+
+
+class TestIterationBound:
+    def test_the_formula_for_the_hinge(self) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(50, 3))
+        X /= np.linalg.norm(X, axis=1)[:, None]
+        X[0] *= 2.0
+        task = Problem(in_memory(X, np.sign(X[:, 0])), make_loss("hinge"), 0.5)
+        T0, T = iteration_bound(task, 0.01)
+        early = math.ceil(50 * math.log(0.5 * 0.5 * 50 / 4.0))
+        assert early + 50 + math.ceil(5 * 4.0 / (0.5 * 0.01)) == T
+        assert pytest.approx(T - 50 - 4.0 / (0.5 * 0.01), abs=2) == T0
+
+    def test_two_sided_losses_need_four_times_as_much(self) -> None:
+        hinge, absolute = (
+            Problem(in_memory(np.eye(3), np.array([1.0, -1.0, 1.0])), make_loss(loss), 1e-3)
+            for loss in ("hinge", "absolute")
+        )
+        assert iteration_bound(absolute, 1e-4)[1] - 3 == pytest.approx(4 * (iteration_bound(hinge, 1e-4)[1] - 3))
+
+    def test_a_weight_is_a_row_repeated(self) -> None:
+        X, y = np.array([[1.0], [2.0], [1.5]]), np.array([1.0, -1.0, 1.0])
+        even = Problem(in_memory(X, y, np.full(3, 7.0)), make_loss("logistic"), 0.1)
+        plain = Problem(in_memory(X, y), make_loss("logistic"), 0.1)
+        assert iteration_bound(even, 1e-3) == iteration_bound(plain, 1e-3)
+
+    @pytest.mark.parametrize(
+        ("loss", "output"), [("hinge", "average"), ("smooth-hinge", "last"), ("absolute", "average")]
+    )
+    def test_it_holds_on_the_mean_over_seeds(self, loss: str, output: str) -> None:
+        task, epsilon = problem(loss, lam=0.1), 0.05
+        gaps = []
+        for seed in range(12):
+            solver = SDCA(order="random", output=output, epsilon=epsilon, seed=seed)
+            solver.check(task, math.inf)
+            state = solver.step(task, solver.start(task, None), 10**9, None)
+            reason = solver.finished(state)
+            assert reason is not None
+            assert reason.name == "epsilon"
+            assert state.counts.visits == iteration_bound(task, epsilon)[1]
+            gaps.append(task.certify(solver.point(task, state)).gap)
+        assert np.mean(gaps) <= epsilon
+
+    def test_the_plan_says_it(self) -> None:
+        X, y = np.array([[1.0], [2.0], [1.5]]), np.array([1, -1, 1])
+        lines = dualgap.plan(X, y, solver="sdca", lam=0.1, order="random", output="average", epsilon=0.01)
+        T0, T = iteration_bound(Problem(in_memory(X, np.array(y, dtype=float)), make_loss("hinge"), 0.1), 0.01)
+        text = "\n".join(lines)
+        assert f"{T:,.0f} steps" in text
+        assert f"T0={T0:,}" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"order": "sideways"}, "order='sideways' must be one of random, permutation, cyclic"),
+        ({"output": "mean"}, "output='mean' must be one of last, average, random"),
+        ({"T0": -1}, "T0=-1"),
+        ({"T0": 5}, "T0=5 goes with output=average"),
+        ({"output": "average", "T0": 10_000, "max_steps": 500}, "T0=10000 is beyond the run of 500 steps"),
+        ({"order": "gaps", "output": "average"}, "output='average' needs another"),
+        ({"epsilon": -1.0}, "epsilon=-1.0"),
+        ({"epsilon": 0.1}, "order='random' only"),
+        ({"epsilon": 0.1, "order": "random"}, "set output='average' too"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], complaint: str) -> None:
+    X, y = np.eye(3), np.array([1, -1, 1])
+    with pytest.raises(InputError, match="(?s)" + complaint.replace("(", r"\(").replace(")", r"\)")):
+        dualgap.fit(X, y, solver="sdca", **options)
