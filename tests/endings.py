@@ -20,7 +20,7 @@ from dualgap.solvers import SOLVERS, can_have, can_train
 
 SECONDS = 60  # for one of these problems; each takes milliseconds, so this is no measure of speed
 MAX_EPOCHS = (40, 40, 40, 1000)
-ROUNDS = 12  # problems for each solver, loss and bias
+ROUNDS = 6  # problems for each solver, loss and bias
 
 
 class Case(NamedTuple):

@@ -71,7 +71,7 @@ def test_rows_grow_once(store: Path) -> None:
 
 
 def test_a_budget_is_shared(store: Path) -> None:
-    with pytest.raises(InputError, match="memory_budget=5000 bytes is too little"):
+    with pytest.raises(InputError, match="memory_budget=5000 is too little"):
         dualgap.one_vs_rest(store, memory_budget=20_000)
     with pytest.raises(InputError, match="is for rows on disk"):
         dualgap.one_vs_rest(*rows(), memory_budget=20_000)

@@ -267,7 +267,7 @@ PRESSED = """
 import atexit, os, signal, sys, zipfile
 from dualgap import cli
 from dualgap.cli import training
-from dualgap.files import model
+from dualgap.models import model
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -17,9 +17,9 @@ import dualgap
 
 # A small program with one kernel that calls a loss; it prints the answer and whether the machine code was loaded.
 PROGRAM = """
-    from dualgap.problem import _loss_at_zero
-    from dualgap.losses import Hinge
-    from dualgap.arrays import canonical
+    from dualgap.core.problem import _loss_at_zero
+    from dualgap.core.losses import Hinge
+    from dualgap.runtime.arrays import canonical
     import numpy as np
     ones = canonical(np.ones(3), float)
     value, _ = _loss_at_zero(ones, ones, Hinge())

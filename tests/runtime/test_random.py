@@ -72,7 +72,7 @@ def test_plain_python_draws_the_same_numbers() -> None:
     program = f"""
 import json
 import numpy as np
-from dualgap.random import below, generator, next_word, shuffle, uniform
+from dualgap.runtime.random import below, generator, next_word, shuffle, uniform
 BOUNDS = {BOUNDS}
 {inspect.getsource(drawn)}
 print(json.dumps([drawn(seed) for seed in {seeds}]))

@@ -241,10 +241,12 @@ def test_resuming_from_disk_is_never_having_stopped(
     for stop in sorted({1, *range(60, 1200, 120), *range(7, 1200, 197), *judged}):
         dualgap.save_state(tmp_path / "run.npz", dualgap.fit(path, max_steps=stop, **common))
         rest = dualgap.fit(path, max_steps=1201, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
-        assert_same(long.state, rest.state)
-        assert np.array_equal(long.coef, rest.coef)
-        if name == "cached-loops":  # the others add up their passes in a random order, and that of the best point anew
+        if name == "cached-loops":
+            assert_same(long.state, rest.state)
             assert long.certificate == rest.certificate
+        else:  # they add up their passes in a random order, and the value of the best point in the rows' own
+            assert_same(long.state._replace(value=rest.state.value), rest.state)
+        assert np.array_equal(long.coef, rest.coef)
         assert long.certificate[:4] == pytest.approx(rest.certificate[:4], rel=1e-9)
 
 
@@ -373,7 +375,7 @@ def tight(path: Path, name: str, rows: int) -> int:
     """A budget with room for so many rows of average length; what else is needed stands in the refusal."""
     with pytest.raises(dualgap.InputError) as refusal:
         dualgap.fit(path, solver=name, memory_budget=1000)
-    found = re.search(r"(\d+) bytes go into .* a row of (\d+) bytes", str(refusal.value))
+    found = re.search(r"(\d+) go into .* and (\d+) into each row", str(refusal.value))
     assert found is not None
     return int(found[1]) + rows * int(found[2]) + 100
 

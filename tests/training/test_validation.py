@@ -258,7 +258,7 @@ def test_bad_validation(validation: Any, complaint: str) -> None:
 @pytest.mark.parametrize("patience", [0, -1])
 def test_bad_patience(patience: int) -> None:
     X, y = data()
-    with pytest.raises(InputError, match=f"patience={patience} must be a number of certificates >= 1"):
+    with pytest.raises(InputError, match=f"patience={patience} must be at least 1"):
         dualgap.fit(X, y, validation=0.25, patience=patience)
 
 

@@ -126,8 +126,8 @@ def make_expansion(spec: Any, bits: int | None = None) -> Expansion | None:
         if bits is not None:
             raise InputError(f"hash_bits={shown(bits)} is for poly2 and kmer; a transformer knows its own width")
         return Transformed(spec) if hasattr(spec, "transform") else _as_it_is(spec)
-    chosen = BITS if bits is None else whole("hash_bits", bits, 1)
-    if chosen > 30:
+    chosen = BITS if bits is None else whole("hash_bits", bits, 0)
+    if not 1 <= chosen <= 30:
         raise InputError(f"hash_bits={shown(bits)} must lie between 1 and 30")
     kind, _, parameter = spec.partition(":")
     if kind == "poly2" and not parameter:

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..core.problem import Certificate, Form, Identity, Judgement, Point, Problem
 from ..runtime.arrays import Floats
+from ..runtime.errors import InputError
 from .stopping import Reason, Rule
 
 SHARE = 0.3  # time for judgements over time for training: less than a quarter of the whole
@@ -300,9 +301,7 @@ class Loop:
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
             self.last = None
-            if (
-                self.visits == self.judged.visits and not self._rides()
-            ):  # bring back what the solver was about to be told
+            if self.visits == self.judged.visits and not self._rides():  # bring back what the solver was to be told
                 self._judge(solver.point(problem, self.state), "solver")
         elif warm is not None:
             self._judge(warm, "warm start")
@@ -394,7 +393,11 @@ class Loop:
         """What went wrong with the data under way; what has been learned until then is not lost."""
         ask = getattr(self.solver, "failure", None)
         message = None if ask is None else ask(self.problem)
-        return None if message is None else Reason("broken", f"{message} (this is the best model so far)")
+        return None if message is None else self.broken(message)
+
+    def broken(self, message: str) -> Reason:
+        """The reason where the data fail."""
+        return Reason("broken", f"{message} (this is the best model so far)")
 
     def _take_judgement(self) -> bool:
         """See what the problem found at a point that the solver carried through a pass over the data."""
@@ -636,7 +639,13 @@ def running(
             if loop.visits > loop.judged.visits and not _hasty(reason, loop, trace):
                 if hasattr(solver, "close"):  # who reads the data now must be alone with them
                     solver.close(problem)
-                record = loop.judge(final=True)  # what was learned since the last certificate counts too
+                try:
+                    record = loop.judge(final=True)  # what was learned since the last certificate counts too
+                except InputError as error:  # rows on disk that cannot be read any more: what is proven stays
+                    if problem.source.resident:
+                        raise
+                    reason = loop.broken(str(error))
+                    break
                 show(record)
                 reason = rule(record) or reason
             break

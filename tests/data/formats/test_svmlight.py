@@ -538,7 +538,7 @@ def test_a_line_that_is_longer_than_many_pieces(write: Any) -> None:
 
 
 LONG_TOKENS = """
-from dualgap.files.svmlight_lines import LineError, Range, parse_line
+from dualgap.data.formats.svmlight.lines import LineError, Range, parse_line
 refused = 0
 for token in (b"7" * 200_000, b"1." + b"0" * 200_000, b"1e" + b"0" * 200_000, b"+" * 200_000, b"." * 200_000):
     for end in (b"", b"x", b":", b".5.", b"e5e"):

@@ -51,6 +51,10 @@ class BlockMinimisation:
     def epochs_a_pass(self) -> int:
         return math.ceil(self.inner / (1.0 - self._keep))
 
+    def check(self, problem: Problem, steps: float) -> None:
+        """The memory budget must have room for a few rows."""
+        out_of_core.capacity(problem, self.cache)
+
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Nothing in memory yet."""
         return out_of_core.begin(problem, warm, self.seed, out_of_core.capacity(problem, self.cache))

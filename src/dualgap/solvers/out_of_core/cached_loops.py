@@ -73,6 +73,10 @@ class CachedLoops:
     def _whole(self) -> DCD:
         return DCD(seed=self.seed)
 
+    def check(self, problem: Problem, steps: float) -> None:
+        """The memory budget must have room for a few rows."""
+        out_of_core.capacity(problem, self.cache)
+
     def start(self, problem: Problem, warm: Point | None) -> Any:
         """Nothing in memory yet; or everything."""
         rows = out_of_core.capacity(problem, self.cache)
