@@ -252,8 +252,8 @@ def test_auto_chooses_by_shape_and_says_why(loss: str, C: float, shape: Any, cho
     outcome = dualgap.fit(rows, y, loss=loss, C=C, gap=1e-2)
     assert outcome.converged
     assert outcome.solver.name == chosen
-    assert f"{shape[0]:,} rows of {shape[1]:,} columns" in outcome.why
-    assert dualgap.fit(rows, y, loss=loss, C=C, gap=1e-2, solver="dcd").why == ""
+    assert f"{shape[0]:,} rows of {shape[1]:,} columns" in outcome.auto_reason
+    assert dualgap.fit(rows, y, loss=loss, C=C, gap=1e-2, solver="dcd").auto_reason == ""
 
 
 def test_auto_takes_a_solver_that_has_the_options() -> None:

@@ -54,7 +54,7 @@ def test_every_class_has_its_certificate_and_chunks_are_read_once_for_all(store:
 
 def test_memory_and_disk_agree(store: Path) -> None:
     memory = dualgap.one_vs_rest(store, C=0.05, gap=1e-5)
-    assert memory.outcomes[0].problem.source.resident
+    assert memory.outcomes[0].problem.source.in_memory
     disk = dualgap.one_vs_rest(store, cache=0.3, C=0.05, gap=1e-5)
     for one, other in zip(memory.outcomes, disk.outcomes, strict=True):
         assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-5)
@@ -110,11 +110,11 @@ def test_parquet_files_are_rows(tmp_path: Path) -> None:
         )
     files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     feed = parquet_feed(files, label="y", weight="w")
-    assert (feed.n, feed.d, feed.present) == (600, 20, 400)
+    assert (feed.n, feed.d, feed.epoch_size) == (600, 20, 400)
     memory = dualgap.fit(dense, y, sample_weight=weight, C=0.05, gap=1e-6)
     assert dualgap.fit(feed, C=0.05, gap=1e-6).certificate.primal == pytest.approx(memory.certificate.primal, rel=1e-6)
     disk = dualgap.fit(feed, C=0.05, gap=1e-6, solver="cached-loops", cache=150)
-    assert not disk.problem.source.resident
+    assert not disk.problem.source.in_memory
     assert disk.certificate.primal == pytest.approx(memory.certificate.primal, rel=2e-6)
 
 

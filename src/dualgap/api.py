@@ -22,7 +22,7 @@ from .runtime.arrays import Floats
 from .runtime.checks import functions, number, shown, whole
 from .runtime.errors import InputError
 from .solvers import check_from_disk, check_regulariser, check_seed, choose, make_solver
-from .training.loop import Counts, Measures, Outcome, Record, Run, Solver, judging_cost, solve, training_cost
+from .training.loop import Counts, Measures, Outcome, Record, Run, Solver, evaluation_cost, solve, training_cost
 from .training.stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
 from .training.validation import Validation, given, split_off
 
@@ -143,8 +143,8 @@ def fit(
     rule = task.rule if callback is None else task.rule | Callback(callback)
     if task.validate is not None:
         rule = rule | NotImproving(whole("patience", patience, 1))
-        record_every = record_every or task.problem.present
-    if record_every is not None and not task.problem.source.resident:
+        record_every = record_every or task.problem.epoch_size
+    if record_every is not None and not task.problem.source.in_memory:
         if task.validate is None:
             raise InputError(f"record_every={record_every}: rows on disk are certified once a pass, in passing")
         record_every = None
@@ -155,7 +155,7 @@ def fit(
     outcome = solve(
         task.solver,
         task.problem,
-        rule | Stalled(max(1000 * task.problem.present, 200_000)),  # on tiny data a thousand epochs are nothing
+        rule | Stalled(max(1000 * task.problem.epoch_size, 200_000)),  # on tiny data a thousand epochs are nothing
         tol=task.gap,
         warm=_warm(_start(warm, task.classes), task.problem),
         watchers=watchers,
@@ -164,7 +164,7 @@ def fit(
         form=task.form,
         validate=task.validate,
     )
-    return replace(outcome, classes=task.classes, expansion=expansion, why=task.why)
+    return replace(outcome, classes=task.classes, expansion=expansion, auto_reason=task.auto_reason)
 
 
 def plan(
@@ -199,17 +199,17 @@ def plan(
     task = prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
     problem, trainer = task.problem, task.solver
     source = problem.source
-    visits = Counts(problem.present, 0, int(1.5 * source.entries))
-    share = judging_cost(problem) / training_cost(problem, visits)
-    judged = getattr(trainer, "judged_steps", False)
+    visits = Counts(problem.epoch_size, 0, int(1.5 * source.entries))
+    share = evaluation_cost(problem) / training_cost(problem, visits)
+    evaluated = getattr(trainer, "evaluated_steps", False)
     lines = [
-        f"solver {trainer.name}: {trainer.meaning}" + (f" (chosen as {task.why})" if task.why else ""),
-        f"{problem.present:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = {problem.C:.6g}, "
+        f"solver {trainer.name}: {trainer.summary}" + (f" (chosen as {task.auto_reason})" if task.auto_reason else ""),
+        f"{problem.epoch_size:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = {problem.C:.6g}, "
         f"lam = {problem.lam:.6g}",
         f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form"
         + (f", {problem.value_at_zero / problem.lam:.6g} in C-form" if problem.lam > 0.0 else ""),
         f"a certificate costs about as much as {share:.2g} epochs; "
-        + ("each step begins with one" if judged else "they are meant to take a quarter of the time at most"),
+        + ("each step begins with one" if evaluated else "they are meant to take a quarter of the time at most"),
     ]
     forecast = getattr(trainer, "plan", None)
     if forecast is None:
@@ -227,13 +227,13 @@ class Limits(NamedTuple):
     max_steps: int | None
     time_limit: float | None
 
-    def rule(self, gap: float, present: int) -> Rule:
+    def rule(self, gap: float, epoch_size: int) -> Rule:
         """Stop at the gap, or at a limit."""
         rule: Rule = GapBelow(gap)
         if self.max_steps is not None:
             rule = rule | steps(whole("max_steps", self.max_steps, 1))
         if self.max_epochs is not None:
-            rule = rule | epochs(number("max_epochs", self.max_epochs), present)
+            rule = rule | epochs(number("max_epochs", self.max_epochs), epoch_size)
         if self.time_limit is not None:
             rule = rule | Seconds(number("time_limit", self.time_limit))
         return rule
@@ -248,7 +248,7 @@ class Task(NamedTuple):
     form: Form
     classes: Any
     validate: Validation | None
-    why: str  # "auto" chose this solver
+    auto_reason: str  # "auto" chose this solver
     gap: float  # relative, asked for
 
 
@@ -292,7 +292,7 @@ def prepare(
         source.check = problem.check_targets
     trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
     check_regulariser(name, lam)
-    rule = limits.rule(gap, problem.present)
+    rule = limits.rule(gap, problem.epoch_size)
     check = getattr(trainer, "check", None)
     if check is not None:
         check(problem, rule.allowance(0))

@@ -160,7 +160,7 @@ class Shared:
         self._feed = feed
         self.name, self.n, self.d, self.entries = feed.name, feed.n, feed.d, feed.entries
         self.value_bytes, self.labels, self.chunks = feed.value_bytes, feed.labels, feed.chunks
-        self.total_weight, self.present, self.steady = feed.total_weight, feed.present, feed.steady
+        self.total_weight, self.epoch_size, self.steady = feed.total_weight, feed.epoch_size, feed.steady
         self.chunk_bytes = feed.chunk_bytes // runs  # they share what has been read
         self.loads = 0  # chunks that were really read
         self._kept: dict[int, Future[Chunk]] = {}

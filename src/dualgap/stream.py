@@ -32,7 +32,7 @@ class _Chunk(InMemory):
     @cached_property
     def total_weight(self) -> float:
         """As if all weights were 1."""
-        return float(self.present)
+        return float(self.epoch_size)
 
 
 class Stream:
@@ -101,7 +101,7 @@ class Stream:
             in_memory(X, y)  # bad rows are bad rows; good ones without a weight are no rows
             return self
         source = in_memory(X, y, sample_weight)
-        chunk = _Chunk(source.rows, source.y, source.weight, source.norms, source.d)
+        chunk = _Chunk(source.rows, source.y, source.weight, source.squared_norms, source.d)
         problem = Problem(chunk, self.loss, self.lam, self.bias)
         if self.state is None:
             self.state = self.solver.start(problem, None)
@@ -109,7 +109,7 @@ class Stream:
             raise InputError(f"X has {source.d} columns and the rows before had {self.d}; they must be equally many")
         self.d = source.d
         state = rebound(problem, self.state)
-        self.state = self.solver.step(problem, state, problem.present, None)
+        self.state = self.solver.step(problem, state, problem.epoch_size, None)
         point = self.solver.point(problem, self.state)
         self.coef: Floats = point.w
         self.intercept = float(point.b)

@@ -355,9 +355,9 @@ def test_slopes_give_a_valid_bound_for_every_loss(folder: Path, name: str) -> No
     w = np.random.default_rng(0).standard_normal(12)
     beta = dual_from_slopes(problem, w, 0.0)
     scores = data.X @ w
-    slopes = np.array([-problem.loss.slope(y, s) for y, s in zip(data.y, scores, strict=True)])
-    bounds = [problem.judge(Point(w, 0.0, s * slopes)).dual for s in np.linspace(0, 1, 21)]
-    found = problem.judge(Point(w, 0.0, beta))
+    slopes = np.array([-problem.loss.derivative(y, s) for y, s in zip(data.y, scores, strict=True)])
+    bounds = [problem.evaluate(Point(w, 0.0, s * slopes)).dual for s in np.linspace(0, 1, 21)]
+    found = problem.evaluate(Point(w, 0.0, beta))
     assert np.isfinite(found.dual)
     assert found.dual <= found.primal
     assert found.dual >= max(bounds) - 1e-6 * abs(max(bounds))

@@ -36,7 +36,7 @@ def test_every_loss_with_every_parameter(forks: Forks) -> None:
         assert found[name]["task"] == loss.task
         assert found[name]["parameters"] == parameters_of(loss)
         assert f" {name} " in told
-        assert loss.meaning in told
+        assert loss.summary in told
 
 
 def test_the_demo_works() -> None:

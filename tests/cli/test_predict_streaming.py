@@ -106,8 +106,8 @@ def test_a_certificate_is_true_whatever_the_order_of_its_rows(
         assert found["same_order"] is (ORDERS[name] == ORDERS[trained])
         assert found["recomputed"]["dual"] == pytest.approx(found["stored"]["dual"], rel=1e-12)
         if data.suffix == ".arrow" and loaded.bias != "exact":
-            streamed = certify.judge(loaded, certify.rows_on_disk(loaded, data))
-            assert not certify.rows_on_disk(loaded, data).source.resident
+            streamed = certify.evaluate(loaded, certify.rows_on_disk(loaded, data))
+            assert not certify.rows_on_disk(loaded, data).source.in_memory
             assert (streamed.verdict, streamed.rows == certify.SAME) == ("true", found["same_order"])
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dualgap.core.bias import Augmented, Centred, Free, NoBias, make_bias
+from dualgap.core.bias import AugmentedBias, Centred, ExactBias, NoBias, make_bias
 from dualgap.runtime.errors import InputError
 
 
 def test_strengths() -> None:
     assert NoBias().strength(0.3) == np.inf
-    assert Augmented(2.0).strength(0.3) == pytest.approx(0.3 / 4.0)
+    assert AugmentedBias(2.0).strength(0.3) == pytest.approx(0.3 / 4.0)
     assert Centred(5.0, 0.7).strength(0.3) == 0.7
-    assert Free().strength(0.3) == 0.0
-    assert [kind.centre for kind in (NoBias(), Augmented(), Centred(5.0, 0.7), Free())] == [0.0, 0.0, 5.0, 0.0]
+    assert ExactBias().strength(0.3) == 0.0
+    assert [kind.centre for kind in (NoBias(), AugmentedBias(), Centred(5.0, 0.7), ExactBias())] == [0.0, 0.0, 5.0, 0.0]
 
 
-@pytest.mark.parametrize("bias", [Augmented(3.0), Centred(-1.5, 0.4)], ids=lambda bias: bias.kind)
-def test_the_term_of_the_dual_is_a_minimum(bias: Augmented | Centred) -> None:
+@pytest.mark.parametrize("bias", [AugmentedBias(3.0), Centred(-1.5, 0.4)], ids=lambda bias: bias.kind)
+def test_the_term_of_the_dual_is_a_minimum(bias: AugmentedBias | Centred) -> None:
     """min over b of ``strength/2 (b - centre)^2 - z b`` is ``-centre z - z^2/(2 strength)``, as the table says."""
     strength = bias.strength(0.2)
     for z in (-2.0, 0.0, 0.3):
@@ -28,8 +28,8 @@ def test_the_term_of_the_dual_is_a_minimum(bias: Augmented | Centred) -> None:
         assert grid[np.argmin(values)] == pytest.approx(bias.centre + z / strength, abs=1e-12)
 
 
-@pytest.mark.parametrize("bias", [NoBias(), Augmented(2.0), Centred(1.0, 0.5)], ids=lambda bias: bias.kind)
-def test_regularised_biases_take_every_beta(bias: NoBias | Augmented | Centred) -> None:
+@pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(2.0), Centred(1.0, 0.5)], ids=lambda bias: bias.kind)
+def test_regularised_biases_take_every_beta(bias: NoBias | AugmentedBias | Centred) -> None:
     beta = np.array([0.3, -0.2, 0.9])
     assert np.array_equal(bias.feasible(beta, np.ones(3)), beta)
 
@@ -39,7 +39,7 @@ def test_a_free_bias_scales_the_heavier_sign_down() -> None:
     for _ in range(50):
         beta = rng.uniform(-1.0, 1.0, size=8) + rng.choice([-0.5, 0.5])
         weight = rng.choice([0.0, 1.0, 2.5], size=8) + 1e-3
-        found = Free().feasible(beta, weight)
+        found = ExactBias().feasible(beta, weight)
         assert weight @ found == pytest.approx(0.0, abs=1e-14 * (weight @ np.abs(beta)))
         assert np.all(np.sign(found) * np.sign(beta) >= 0.0)
         assert np.all(np.abs(found) <= np.abs(beta))  # so every box that held beta still holds it
@@ -49,14 +49,14 @@ def test_a_free_bias_scales_the_heavier_sign_down() -> None:
 
 def test_a_free_bias_leaves_a_balanced_beta_alone() -> None:
     beta = np.array([0.5, -0.25, -0.25])
-    assert np.array_equal(Free().feasible(beta, np.ones(3)), beta)
-    assert np.array_equal(Free().feasible(np.zeros(3), np.ones(3)), np.zeros(3))
-    assert np.array_equal(Free().feasible(np.array([0.5, 0.2]), np.ones(2)), np.zeros(2))
+    assert np.array_equal(ExactBias().feasible(beta, np.ones(3)), beta)
+    assert np.array_equal(ExactBias().feasible(np.zeros(3), np.ones(3)), np.zeros(3))
+    assert np.array_equal(ExactBias().feasible(np.array([0.5, 0.2]), np.ones(2)), np.zeros(2))
 
 
 def test_biases_by_name() -> None:
     assert make_bias("none") == NoBias()
-    assert make_bias("augmented", 2.0) == Augmented(2.0)
+    assert make_bias("augmented", 2.0) == AugmentedBias(2.0)
     assert make_bias(Centred(1.0, 2.0)) == Centred(1.0, 2.0)
     with pytest.raises(InputError, match="unknown bias 'augmentd'"):
         make_bias("augmentd")
@@ -65,4 +65,4 @@ def test_biases_by_name() -> None:
 @pytest.mark.parametrize("rho", [0.0, -1.0, np.nan, np.inf, 1e200, 1e-200])
 def test_rho_must_be_positive_and_its_square_a_float(rho: float) -> None:
     with pytest.raises(InputError, match="rho="):
-        Augmented(rho)
+        AugmentedBias(rho)

@@ -99,7 +99,7 @@ def test_value_is_the_definition(loss: Any) -> None:
             true = exact.value(loss, y, Fraction(score))
             # the differences to y, 1 and epsilon may cancel: their rounding counts as a change of the score
             off = 2.0**-52 * (1.0 + abs(y) + abs(score))
-            steep = max(abs(loss.slope(y, score - off)), abs(loss.slope(y, score + off)))
+            steep = max(abs(loss.derivative(y, score - off)), abs(loss.derivative(y, score + off)))
             assert abs(Fraction(loss.value(y, score)) - true) <= Fraction(1e-15) * true + Fraction(steep * off)
 
 
@@ -111,7 +111,7 @@ def test_slope_is_the_derivative(loss: Any) -> None:
             if any(abs(score - kink) <= h for kink in kinks(loss, y)):
                 continue
             rise = exact.value(loss, y, Fraction(score + h)) - exact.value(loss, y, Fraction(score - h))
-            assert loss.slope(y, score) == pytest.approx(float(rise / Fraction(2 * h)), rel=1e-9, abs=2e-8)
+            assert loss.derivative(y, score) == pytest.approx(float(rise / Fraction(2 * h)), rel=1e-9, abs=2e-8)
 
 
 @every_loss
@@ -121,7 +121,7 @@ def test_curvature_is_the_derivative_of_the_slope(loss: Any) -> None:
         for score in scores(loss, y):
             assert 0.0 <= loss.curvature(y, score) <= loss.smoothness
             if not any(abs(score - kink) <= h for kink in kinks(loss, y)):
-                rise = loss.slope(y, score + h) - loss.slope(y, score - h)
+                rise = loss.derivative(y, score + h) - loss.derivative(y, score - h)
                 assert loss.curvature(y, score) == pytest.approx(rise / (2 * h), rel=1e-6, abs=2e-8)
         for score in (1e8, -1e8, 800.0, -800.0):
             assert math.isfinite(loss.curvature(y, score))
@@ -132,17 +132,17 @@ def test_slope_supports_the_loss_from_below_everywhere(loss: Any) -> None:
     for y in targets(loss):
         at = np.array(scores(loss, y))
         values = np.array([loss.value(y, s) for s in at.tolist()])
-        slopes = np.array([loss.slope(y, s) for s in at.tolist()])
+        slopes = np.array([loss.derivative(y, s) for s in at.tolist()])
         support = values[:, None] + slopes[:, None] * (at[None, :] - at[:, None])
         assert np.all(values[None, :] >= support - 1e-12 * (1.0 + np.abs(support)))
 
 
 def test_slope_at_kinks_is_the_documented_one() -> None:
     for y in (-1.0, 1.0):
-        assert Hinge().slope(y, y) == 0.0
-        assert Hinge(2.5).slope(y, 2.5 * y) == 0.0
-        assert Absolute().slope(y, y) == 0.0
-        assert EpsilonInsensitive(2.0).slope(y, y + 2.0) == EpsilonInsensitive(2.0).slope(y, y - 2.0) == 0.0
+        assert Hinge().derivative(y, y) == 0.0
+        assert Hinge(2.5).derivative(y, 2.5 * y) == 0.0
+        assert Absolute().derivative(y, y) == 0.0
+        assert EpsilonInsensitive(2.0).derivative(y, y + 2.0) == EpsilonInsensitive(2.0).derivative(y, y - 2.0) == 0.0
 
 
 def supremum(loss: Any, y: float, beta: float, reach: float) -> float:
@@ -197,7 +197,7 @@ def test_fenchel_and_young(loss: Any) -> None:
             for beta in feasible:
                 rest = value + loss.conjugate(y, beta) + beta * score
                 assert rest >= -1e-13 * (1.0 + value + abs(beta) * (1.0 + abs(score) + abs(beta) / 0.01))
-            tangent = -loss.slope(y, score)
+            tangent = -loss.derivative(y, score)
             size = 1.0 + value + abs(tangent * score) + abs(tangent * y) + tangent * tangent
             assert value + loss.conjugate(y, tangent) + tangent * score == pytest.approx(0.0, abs=1e-14 * size)
 
@@ -212,14 +212,14 @@ def test_best_dual_maximises_the_dual(loss: Any, curvature: float) -> None:
         grid = [float(sign * a) for a in (*np.linspace(low, high, 101), 0.0)]
         for beta in duals(loss, y, rng, 5):
             for score in rng.normal(y, 3.0, size=6).tolist() + kinks(loss, y):
-                new = loss.best_dual(y, score, beta, curvature)
+                new = loss.dual_prox(y, score, beta, curvature)
                 got = objective(loss, y, score, beta, curvature, new)
                 size = 1.0 + abs(new) * (abs(y) + abs(score) + abs(new)) + curvature * (new - beta) ** 2
                 best = max(objective(loss, y, score, beta, curvature, other) for other in grid)
                 assert got >= best - 1e-13 * size - 1e-12 * curvature * beta * beta
                 # at the new score the step is over: no slope of the dual points anywhere
                 after = score + curvature * (new - beta)
-                left, right = loss.dual_slopes(y, after, new)
+                left, right = loss.dual_subdifferential(y, after, new)
                 slack = 1e-13 * (1.0 + abs(y) + abs(score) + curvature * (abs(beta) + abs(new))) + 1e-12 * curvature
                 assert left <= slack
                 assert right >= -slack
@@ -239,7 +239,7 @@ def test_logistic_dual_step_to_1e_12() -> None:
             margin = float(rng.normal(0.0, 10.0 ** rng.uniform(-3, 2)))
             before = float(rng.choice([0.0, 1.0, 1e-9, 1.0 - 1e-9, rng.random()]))
             curvature = (0.0, *(10.0 ** rng.uniform(-9, 12, size=4)))[trial % 5]
-            got = Decimal(Logistic().best_dual(1.0, margin, before, float(curvature)))
+            got = Decimal(Logistic().dual_prox(1.0, margin, before, float(curvature)))
             below, above = got - tolerance, got + tolerance
             assert below <= 0 or gradient(below, margin, before, curvature) < 0
             assert above >= 1 or gradient(above, margin, before, curvature) > 0
@@ -252,7 +252,7 @@ def test_steps_never_leave_the_box(loss: Any) -> None:
         beta = 0.0
         for _ in range(400):
             score, curvature = rng.normal(y, 10.0 ** rng.uniform(-3, 4)), 10.0 ** rng.uniform(-14, 8)
-            beta = loss.best_dual(y, float(score), beta, float(curvature) * (rng.random() < 0.9))
+            beta = loss.dual_prox(y, float(score), beta, float(curvature) * (rng.random() < 0.9))
             assert math.isfinite(loss.conjugate(y, beta))
 
 
@@ -267,7 +267,7 @@ def test_dual_slopes_are_one_sided_derivatives(loss: Any) -> None:
             a, score = sign * beta, float(rng.normal(0.0, 3.0))
             if loss.name == "logistic" and not 0.05 < a < 0.95:
                 continue
-            left, right = loss.dual_slopes(y, score, beta)
+            left, right = loss.dual_subdifferential(y, score, beta)
             for slope, step, at_bound in ((left, -h, a <= low), (right, h, a >= high)):
                 if at_bound:
                     assert slope == math.copysign(math.inf, step)
@@ -288,9 +288,9 @@ def test_a_dual_is_best_where_its_slopes_enclose_zero(loss: Any) -> None:
         sign = y if loss.task == "classification" else 1.0
         for beta in duals(loss, y, rng):
             for score in [*rng.normal(y, 3.0, size=8).tolist(), *kinks(loss, y)]:
-                left, right = loss.dual_slopes(y, score, beta)
+                left, right = loss.dual_subdifferential(y, score, beta)
                 for curvature in CURVATURES[1:5]:
-                    change = sign * (loss.best_dual(y, score, beta, curvature) - beta)
+                    change = sign * (loss.dual_prox(y, score, beta, curvature) - beta)
                     if left > 1e-9:
                         assert change < 0.0
                     elif right < -1e-9:
@@ -310,17 +310,20 @@ def test_extreme_scores(loss: Any) -> None:
     for y in targets(loss):
         sign = y if loss.task == "classification" else 1.0
         for score in (1e8, -1e8):
-            value, slope = loss.value(np.float64(y), np.float64(score)), loss.slope(np.float64(y), np.float64(score))
+            value, slope = (
+                loss.value(np.float64(y), np.float64(score)),
+                loss.derivative(np.float64(y), np.float64(score)),
+            )
             assert 0.0 <= value < math.inf
             assert abs(slope) <= loss.lipschitz
             assert math.isfinite(loss.conjugate(y, -slope))
             for curvature in CURVATURES:
-                new = loss.best_dual(np.float64(y), np.float64(score), np.float64(0.0), np.float64(curvature))
+                new = loss.dual_prox(np.float64(y), np.float64(score), np.float64(0.0), np.float64(curvature))
                 assert math.isfinite(loss.conjugate(y, new))
                 assert new * score <= 0.0
                 if curvature == 0.0 and math.isfinite(loss.lipschitz):
                     assert new == (sign * low if sign * score > 0.0 else sign * high)
-                assert not any(map(math.isnan, loss.dual_slopes(np.float64(y), np.float64(score), new)))
+                assert not any(map(math.isnan, loss.dual_subdifferential(np.float64(y), np.float64(score), new)))
 
 
 def test_modified_huber_is_four_smoothed_hinges() -> None:
@@ -328,7 +331,7 @@ def test_modified_huber_is_four_smoothed_hinges() -> None:
     for y in (-1.0, 1.0):
         for score in scores(huber, y):
             assert huber.value(y, score) == pytest.approx(4.0 * hinge.value(y, score), rel=1e-15)
-            assert huber.slope(y, score) == pytest.approx(4.0 * hinge.slope(y, score), rel=1e-15)
+            assert huber.derivative(y, score) == pytest.approx(4.0 * hinge.derivative(y, score), rel=1e-15)
         for a in np.linspace(-0.5, 4.5, 41).tolist():
             assert huber.conjugate(y, y * a) == pytest.approx(4.0 * hinge.conjugate(y, y * a / 4.0), rel=1e-15)
 
@@ -340,7 +343,7 @@ def test_smoothed_hinge_tends_to_the_hinge() -> None:
             for gamma in (1e-1, 1e-4, 1e-12):
                 assert -1e-15 <= hinge - SmoothHinge(gamma).value(y, score) <= 0.5 * gamma + 1e-15
             if abs(1.0 - y * score) > 1e-6:
-                assert SmoothHinge(1e-12).slope(y, score) == Hinge().slope(y, score)
+                assert SmoothHinge(1e-12).derivative(y, score) == Hinge().derivative(y, score)
 
 
 # Zhang (ICML 2004), section 4: (A, B) with phi'^2 <= A phi + B
@@ -367,7 +370,7 @@ def test_zhang_and_lipschitz_constants_hold_and_are_tight(loss: Any) -> None:
     for y in targets(loss):
         at = np.array([*scores(loss, y), *(y + np.linspace(-50.0, 50.0, 2001))])
         values = np.array([loss.value(y, s) for s in at.tolist()])
-        slopes = np.array([loss.slope(y, s) for s in at.tolist()])
+        slopes = np.array([loss.derivative(y, s) for s in at.tolist()])
         for A, B in loss.zhang_pairs:
             room = A * values + B - slopes * slopes
             size = 1.0 + slopes * slopes
@@ -385,7 +388,7 @@ def test_smoothness_holds_and_is_tight(loss: Any) -> None:
         for centre in (0.0, y, *kinks(loss, y), *scores(loss, y)[::10]):
             for h in (1e-3, 1e-6):
                 at = [centre + k * h for k in (-1, 0, 1)]
-                steepest = max(steepest, *(abs(loss.slope(y, s + h) - loss.slope(y, s)) / h for s in at))
+                steepest = max(steepest, *(abs(loss.derivative(y, s + h) - loss.derivative(y, s)) / h for s in at))
         assert steepest <= loss.smoothness * (1.0 + 1e-6)
         assert steepest >= min(loss.smoothness, 1e5) * (1.0 - 1e-5)
 
@@ -465,9 +468,9 @@ def test_losses_that_cannot_be_made(spec: Any, said: str) -> None:
 
 @kernel
 def compiled_methods(loss: Any, y: float, score: float, beta: float, curvature: float) -> Any:
-    left, right = loss.dual_slopes(y, score, beta)
-    step = loss.best_dual(y, score, beta, curvature)
-    return loss.value(y, score), loss.slope(y, score), loss.conjugate(y, beta), step, left, right
+    left, right = loss.dual_subdifferential(y, score, beta)
+    step = loss.dual_prox(y, score, beta, curvature)
+    return loss.value(y, score), loss.derivative(y, score), loss.conjugate(y, beta), step, left, right
 
 
 @every_loss
@@ -481,10 +484,10 @@ def test_compiled_equals_plain(loss: Any) -> None:
                 curvature = float(10.0 ** rng.uniform(-6, 6))
                 plain = (
                     loss.value(y, score),
-                    loss.slope(y, score),
+                    loss.derivative(y, score),
                     loss.conjugate(y, beta),
-                    loss.best_dual(y, score, beta, curvature),
-                    *loss.dual_slopes(y, score, beta),
+                    loss.dual_prox(y, score, beta, curvature),
+                    *loss.dual_subdifferential(y, score, beta),
                 )
                 assert compiled_methods(loss, y, score, beta, curvature) == pytest.approx(
                     plain, rel=tolerance, abs=tolerance
@@ -494,7 +497,7 @@ def test_compiled_equals_plain(loss: Any) -> None:
 @every_loss
 def test_box_is_where_the_conjugate_is_finite(loss: Any) -> None:
     for y in targets(loss):
-        low, high = loss.box(y)
+        low, high = loss.dual_bounds(y)
         assert low <= 0.0 <= high
         for end, beyond in ((low, -math.inf), (high, math.inf)):
             if math.isfinite(end):

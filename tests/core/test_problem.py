@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exact
-from dualgap.core.bias import Augmented, Bias, Centred, Free, NoBias
+from dualgap.core.bias import AugmentedBias, Bias, Centred, ExactBias, NoBias
 from dualgap.core.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -29,7 +29,7 @@ from dualgap.core.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from dualgap.core.problem import ABSOLUTE_SHARE, Judgement, Point, Problem, _losses_beyond
+from dualgap.core.problem import ABSOLUTE_SHARE, Evaluation, Point, Problem, _losses_beyond
 from dualgap.data.chunks import FromMemory, OnDisk
 from dualgap.data.features import Expanded, Poly2, expanded
 from dualgap.data.formats.arrow import writing as store_writing
@@ -56,7 +56,7 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "csr64": sp.csr_matrix,
     "csr32": lambda X: sp.csr_matrix(X.astype(np.float32)),
 }
-BIASES: list[Bias] = [NoBias(), Augmented(0.7), Centred(-1.3, 0.2)]
+BIASES: list[Bias] = [NoBias(), AugmentedBias(0.7), Centred(-1.3, 0.2)]
 
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
@@ -86,13 +86,13 @@ def random_case(
     return X, problem, Point(rng.normal(size=d), b, feasible(loss, y, rng.random(n)))
 
 
-def check(X: Any, problem: Problem, point: Point, source: Source | None = None) -> Judgement:
-    """Judge a point; the true values must lie within the stated errors, and so must all that the certificate says.
+def check(X: Any, problem: Problem, point: Point, source: Source | None = None) -> Evaluation:
+    """Evaluate a point; the true values must lie within the stated errors, and so must all that the certificate says.
 
     ``source``: where the rows come from, if not from the problem's own.
     """
     asked = problem if source is None else dataclasses.replace(problem, source=source)
-    found = asked.judge(point)
+    found = asked.evaluate(point)
     primal, dual = exact.primal(X, problem, point.w, point.b), exact.dual(X, problem, point.beta)
     assert dual is not None
     assert dual <= primal
@@ -112,7 +112,7 @@ def check(X: Any, problem: Problem, point: Point, source: Source | None = None) 
 @every_loss
 @every_bias
 @every_form
-def test_judgements_are_exact(loss: Any, bias: Bias, form: Any) -> None:
+def test_evaluations_are_exact(loss: Any, bias: Bias, form: Any) -> None:
     X, problem, point = random_case(loss, bias, form)
     found = check(X, problem, point)
     assert found.primal_error <= 1e-13 * (1.0 + abs(found.primal))  # a bound that proved nothing would be no use
@@ -120,7 +120,7 @@ def test_judgements_are_exact(loss: Any, bias: Bias, form: Any) -> None:
     dense = X.toarray() if sp.issparse(X) else X
     share = problem.source.weight * point.beta
     assert found.scores == pytest.approx(dense.astype(float) @ point.w + point.b, rel=1e-12, abs=1e-12)
-    assert found.w == pytest.approx(problem.C * (share @ dense.astype(float)), rel=1e-12, abs=1e-12)
+    assert found.w_of_dual == pytest.approx(problem.C * (share @ dense.astype(float)), rel=1e-12, abs=1e-12)
     strength = bias.strength(problem.lam)
     expected = bias.centre + share.sum() / problem.total_weight / strength
     assert found.b == pytest.approx(expected, rel=1e-12)
@@ -130,10 +130,10 @@ def test_judgements_are_exact(loss: Any, bias: Bias, form: Any) -> None:
 @every_bias
 def test_no_beta_is_the_zero_beta_and_the_zero_point_needs_no_pass(loss: Any, bias: Bias) -> None:
     X, problem, point = random_case(loss, bias, FORMS["csr64"])
-    none, zero = (problem.judge(point._replace(beta=beta)) for beta in (None, np.zeros(problem.source.n)))
+    none, zero = (problem.evaluate(point._replace(beta=beta)) for beta in (None, np.zeros(problem.source.n)))
     assert none[:4] == zero[:4]
     assert none.dual == 0.0
-    origin, told = problem.nothing()
+    origin, told = problem.zero_point()
     found = check(X, problem, origin)
     assert told.primal == pytest.approx(found.primal, abs=told.primal_error + found.primal_error)
     assert abs(Fraction(told.primal) - exact.primal(X, problem, origin.w, 0.0)) <= Fraction(told.primal_error)
@@ -165,15 +165,15 @@ def test_weight_zero_is_no_row_and_weight_two_is_two_rows(loss: Any, bias: Bias)
     for lam in (0.03, 1.0 / (3.0 * whole.total_weight)):  # at fixed lam, and at C = 3
         ours = dataclasses.replace(whole, lam=lam)
         theirs = Problem(in_memory(spread[0], spread[1]), loss, lam, bias)
-        assert (ours.C, ours.total_weight, ours.present) == (theirs.C, theirs.total_weight, 8)
-        left, right = ours.judge(point._replace(beta=beta)), theirs.judge(point._replace(beta=spread[2]))
+        assert (ours.C, ours.total_weight, ours.epoch_size) == (theirs.C, theirs.total_weight, 8)
+        left, right = ours.evaluate(point._replace(beta=beta)), theirs.evaluate(point._replace(beta=spread[2]))
         assert left.primal == pytest.approx(right.primal, rel=1e-14)
         assert left.dual == pytest.approx(right.dual, rel=1e-13, abs=1e-14)
-        assert left.w == pytest.approx(right.w, rel=1e-12, abs=1e-13)
+        assert left.w_of_dual == pytest.approx(right.w_of_dual, rel=1e-12, abs=1e-13)
         assert ours.value_at_zero == pytest.approx(theirs.value_at_zero, rel=1e-14)
         kept = times > 0
         absent = Problem(in_memory(X[kept], y[kept], weight[kept]), loss, lam, bias)
-        alone = absent.judge(point._replace(beta=beta[kept]))
+        alone = absent.evaluate(point._replace(beta=beta[kept]))
         assert (alone.primal, alone.dual) == (left.primal, left.dual)
 
 
@@ -213,7 +213,7 @@ def test_the_relative_gap() -> None:
 
 def test_an_optimum_of_zero_is_certified() -> None:
     problem = Problem(in_memory(np.ones((3, 1)), np.zeros(3)), Squared(), 1.0)
-    certificate = problem.certificate(*problem.nothing()[1][:4])
+    certificate = problem.certificate(*problem.zero_point()[1][:4])
     assert (certificate.primal, certificate.dual, certificate.gap, certificate.relative_gap) == (0.0, 0.0, 0.0, 0.0)
 
 
@@ -242,7 +242,7 @@ def cases(draw: st.DrawFn, loss: Any) -> tuple[Any, Problem, Point]:
     weight[draw(st.integers(0, n - 1))] = 1.0
     X = FORMS[draw(st.sampled_from(sorted(FORMS)))](X)
     kinds = st.sampled_from(["none", "augmented", "centred"])
-    bias = {"none": NoBias(), "augmented": Augmented(draw(power)), "centred": Centred(draw(entry), draw(power))}[
+    bias = {"none": NoBias(), "augmented": AugmentedBias(draw(power)), "centred": Centred(draw(entry), draw(power))}[
         draw(kinds)
     ]
     problem = Problem(in_memory(X, y, weight), loss, draw(power), bias)
@@ -321,7 +321,7 @@ def test_attacks_on_the_rounding_bounds(loss: Any, attack: Any) -> None:
     X, y, point, lam = attack(np.random.default_rng(0), loss)
     check(X, Problem(in_memory(X, y), loss, lam), point)
     X, y, point, lam = attack(np.random.default_rng(1), loss)
-    check(X, Problem(in_memory(sp.csr_matrix(X), y), loss, lam, Augmented(30.0)), point._replace(b=-1.0 / 3.0))
+    check(X, Problem(in_memory(sp.csr_matrix(X), y), loss, lam, AugmentedBias(30.0)), point._replace(b=-1.0 / 3.0))
 
 
 def test_the_norm_of_w_and_the_change_of_form_stay_within_the_bound() -> None:
@@ -365,7 +365,7 @@ def test_targets_that_cancel_against_epsilon(cls: Any) -> None:
 
 
 def in_parts(source: Any, edges: list[int], threads: int = 1) -> InMemory:
-    """The same source, judged in parts that begin at these rows, however few they are."""
+    """The same source, evaluated in parts that begin at these rows, however few they are."""
     parts = dataclasses.replace(source, threads=threads)
     vars(parts)["_edges"] = edges  # where the cached property keeps them
     return parts
@@ -413,7 +413,7 @@ def wild_weights(rng: np.random.Generator, n: int) -> list[np.ndarray]:
 
 @every_loss
 @pytest.mark.parametrize("kind", FEEDS)
-def test_rows_from_a_feed_are_judged_as_exactly(kind: str, loss: Any, tmp_path: Path) -> None:
+def test_rows_from_a_feed_are_evaluated_as_exactly(kind: str, loss: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     n = 100
     X = rng.normal(size=(n, 2))
@@ -429,7 +429,7 @@ def test_rows_from_a_feed_are_judged_as_exactly(kind: str, loss: Any, tmp_path: 
         point = Point(w, float(bias.centre), feasible(loss, y, rng.random(n)))
         check(rows, problem, point, source)
         for asked in (problem, dataclasses.replace(problem, source=source)):
-            origin, told = asked.nothing()
+            origin, told = asked.zero_point()
             assert abs(Fraction(told.primal) - exact.primal(rows, problem, origin.w, 0.0)) <= Fraction(
                 told.primal_error
             )
@@ -441,9 +441,9 @@ def test_the_heaviest_row_does_not_hide_the_others() -> None:
     X, y, weight = np.full((n, 1), 1e-9), np.ones(n), np.ones(n)
     weight[0] = 2.0**53
     problem = Problem(OnDisk(one_by_one(X, y, weight, Path()), memory_budget=None), Hinge(), 1.0)
-    found = problem.judge(Point(np.zeros(1), 0.0, y))
+    found = problem.evaluate(Point(np.zeros(1), 0.0, y))
     assert found.dual - found.dual_error <= 1.0
-    assert problem.nothing()[1].primal == 1.0
+    assert problem.zero_point()[1].primal == 1.0
 
 
 @every_loss
@@ -452,7 +452,9 @@ def test_certificates_hold_for_the_c_of_a_caller(loss: Any, bias: Bias) -> None:
     """1 / (lam N) is that C up to a few units, and the bounds allow for them."""
     rng = np.random.default_rng(5)
     for _ in range(4):
-        X, problem, point = random_case(loss, Augmented() if bias.kind == "centred" else bias, FORMS["dense64"], n=8)
+        X, problem, point = random_case(
+            loss, AugmentedBias() if bias.kind == "centred" else bias, FORMS["dense64"], n=8
+        )
         C = float(10.0 ** rng.uniform(-3.0, 3.0))
         weight = 2.0 ** rng.uniform(-60.0, 60.0, size=8)
         source = dataclasses.replace(problem.source, weight=weight)  # type: ignore[type-var]
@@ -472,8 +474,8 @@ def test_bounds_under_a_free_bias_and_wild_weights(loss: Any) -> None:
     X = rng.normal(size=(60, 2))
     y = np.where(rng.random(60) < 0.5, 1.0, -1.0) if loss.task == "classification" else rng.normal(size=60)
     for weight in wild_weights(rng, 60):
-        problem = Problem(in_memory(X, y, weight), loss, 1e-3, Free())
-        found = problem.judge(Point(np.zeros(2), 0.0, feasible(loss, y, rng.random(60))))
+        problem = Problem(in_memory(X, y, weight), loss, 1e-3, ExactBias())
+        found = problem.evaluate(Point(np.zeros(2), 0.0, feasible(loss, y, rng.random(60))))
         assert np.isfinite(found.dual)
         sure = Fraction(found.dual) - Fraction(found.dual_error)
         heaviest = int(weight.argmax())
@@ -489,10 +491,10 @@ def test_losses_far_from_the_origin_are_not_rounded_up() -> None:
         reach = 2.0 ** rng.integers(0, 8)
         y = -1e12 + rng.integers(0, 2000, size=3) * 2.0**-13
         loss = EpsilonInsensitive(float(reach - y[0]) - rng.integers(0, 4) * 2.0**-13)
-        norms, length = rng.random(3) * 1e-8, 1.0 / 3.0
+        squared_norms, length = rng.random(3) * 1e-8, 1.0 / 3.0
         for sign in (1.0, -1.0):
-            told = _losses_beyond(sign * y, np.ones(3), norms, loss, length, sign, reach)
-            size = [Fraction(float(np.sqrt(v))) * Fraction(1.001) * Fraction(length) for v in norms]
+            told = _losses_beyond(sign * y, np.ones(3), squared_norms, loss, length, sign, reach)
+            size = [Fraction(float(np.sqrt(v))) * Fraction(1.001) * Fraction(length) for v in squared_norms]
             scores = [Fraction(sign) * (Fraction(reach) - far) for far in size]
             true = sum(exact.value(loss, sign * t, score) for t, score in zip(y.tolist(), scores, strict=True))
             assert Fraction(told) <= true * Fraction(1.0001)
@@ -501,14 +503,14 @@ def test_losses_far_from_the_origin_are_not_rounded_up() -> None:
 @pytest.mark.parametrize("beta", [1e-160, 1e-150, 3e-155])
 def test_the_square_of_a_small_balance_does_not_vanish(beta: float) -> None:
     X = np.array([[1e-50]])
-    problem = Problem(in_memory(X, [1.0]), Hinge(), 1e-100, Augmented(1e100))
+    problem = Problem(in_memory(X, [1.0]), Hinge(), 1e-100, AugmentedBias(1e100))
     check(X, problem, Point(np.zeros(1), 0.0, np.array([beta])))
 
 
 def test_the_objective_at_zero_does_not_vanish() -> None:
     for y, weight in ((1e-170, 1.0), (1e-120, 1e-100), (1e-162, 1e100)):
         problem = Problem(in_memory(np.ones((2, 1)), [y, 0.0], [weight, 1e100]), Squared(), 1.0)
-        told = problem.nothing()[1]
+        told = problem.zero_point()[1]
         true = exact.primal(np.ones((2, 1)), problem, np.zeros(1), 0.0)
         assert abs(Fraction(told.primal) - true) <= Fraction(told.primal_error)
 
@@ -516,17 +518,17 @@ def test_the_objective_at_zero_does_not_vanish() -> None:
 @every_loss
 def test_parts_and_threads(loss: Any) -> None:
     for seed in range(3):
-        X, problem, point = random_case(loss, Augmented(0.7), FORMS["csr64"], seed, n=14)
+        X, problem, point = random_case(loss, AugmentedBias(0.7), FORMS["csr64"], seed, n=14)
         one, two = (
             dataclasses.replace(problem, source=in_parts(problem.source, [0, 1, 4, 4, 9, 14], threads))
             for threads in (1, 2)
         )
-        found, again = check(X, one, point), two.judge(point)
+        found, again = check(X, one, point), two.evaluate(point)
         assert found[:4] == again[:4]
         assert found.b == again.b
         for left, right in zip(found[4:6], again[4:6], strict=True):
             assert left.tobytes() == right.tobytes()
-        whole = problem.judge(point)
+        whole = problem.evaluate(point)
         assert found.scores.tobytes() == whole.scores.tobytes()
         assert found.primal == pytest.approx(whole.primal, abs=found.primal_error + whole.primal_error)
         assert found.dual == pytest.approx(whole.dual, abs=found.dual_error + whole.dual_error)
@@ -544,10 +546,10 @@ def test_large_sources_are_split_and_threads_change_nothing() -> None:
     X = rng.normal(size=(3000, 1000)).astype(np.float32)
     y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
     point = Point(rng.normal(size=1000), 0.0, y * rng.random(3000))
-    one, two = (Problem(in_memory(X, y, threads=threads), Hinge(), 0.1).judge(point) for threads in (1, 2))
+    one, two = (Problem(in_memory(X, y, threads=threads), Hinge(), 0.1).evaluate(point) for threads in (1, 2))
     assert one[:4] == two[:4]
     assert one.scores.tobytes() == two.scores.tobytes()
-    assert one.w.tobytes() == two.w.tobytes()
+    assert one.w_of_dual.tobytes() == two.w_of_dual.tobytes()
 
 
 @plain_python_warns
@@ -566,25 +568,25 @@ def test_a_beta_outside_its_box_proves_nothing(loss: Any) -> None:
         for value in outside:
             beta = inside.copy()
             beta[0] = sign * value
-            assert problem.judge(point._replace(beta=beta)).dual == -np.inf
+            assert problem.evaluate(point._replace(beta=beta)).dual == -np.inf
             certificate = problem.certify(point._replace(beta=beta))
             assert (certificate.gap, certificate.relative_gap) == (np.inf, np.inf)
         beta = inside.copy()
         beta[weight == 0.0] = np.nan
-        assert problem.judge(point._replace(beta=beta)).dual == problem.judge(point).dual
+        assert problem.evaluate(point._replace(beta=beta)).dual == problem.evaluate(point).dual
 
 
 @plain_python_warns
 @every_loss
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_model_that_is_not_finite_has_an_infinite_objective(loss: Any, bad: float) -> None:
-    _, problem, point = random_case(loss, Augmented(), FORMS["dense64"])
+    _, problem, point = random_case(loss, AugmentedBias(), FORMS["dense64"])
     w = point.w.copy()
     w[2] = bad
     for broken in (point._replace(w=w), point._replace(b=bad)):
         certificate = problem.certify(broken)
         assert (certificate.primal, certificate.gap, certificate.relative_gap) == (np.inf, np.inf, np.inf)
-        assert certificate.dual == problem.judge(point).dual
+        assert certificate.dual == problem.evaluate(point).dual
 
 
 @plain_python_warns
@@ -596,8 +598,8 @@ def test_overflow_is_infinite_and_not_nan() -> None:
 
 
 def test_the_zero_dual_holds_under_a_free_bias_that_nothing_ties_down() -> None:
-    problem = Problem(in_memory(np.ones((2, 1)), np.ones(2)), Hinge(), 0.1, Free())
-    found = problem.judge(Point(np.zeros(1), 0.0, None))
+    problem = Problem(in_memory(np.ones((2, 1)), np.ones(2)), Hinge(), 0.1, ExactBias())
+    found = problem.evaluate(Point(np.zeros(1), 0.0, None))
     assert (found.dual, found.dual_error) == (0.0, 0.0)
 
 
@@ -608,7 +610,7 @@ def test_without_a_bias_b_must_be_zero() -> None:
 
 
 def test_points_of_another_shape_are_refused() -> None:
-    """A kernel reads without looking at lengths: it would judge whatever lies behind the array."""
+    """A kernel reads without looking at lengths: it would evaluate whatever lies behind the array."""
     _, problem, point = random_case(Hinge(), NoBias(), FORMS["csr64"])
     for w, beta in (
         (point.w[:-1], point.beta),
@@ -618,7 +620,7 @@ def test_points_of_another_shape_are_refused() -> None:
         (point.w, np.append(point.beta, 0.0)),  # type: ignore[arg-type]
     ):
         with pytest.raises(InputError):
-            problem.judge(Point(w, 0.0, beta))
+            problem.evaluate(Point(w, 0.0, beta))
 
 
 @plain_python_warns
@@ -637,10 +639,10 @@ def test_problems_that_cannot_be() -> None:
 def test_without_a_regulariser_there_is_no_bound_but_0() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(20, 3)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
-    for bias in (NoBias(), Augmented(2.0), Free()):
+    for bias in (NoBias(), AugmentedBias(2.0), ExactBias()):
         problem = Problem(in_memory(X, y), Hinge(), 0.0, bias)
         w, b = rng.normal(size=3), 0.0 if bias.kind == "none" else 0.4
-        found = problem.judge(Point(w, b, rng.random(20) * y))
+        found = problem.evaluate(Point(w, b, rng.random(20) * y))
         assert found.primal == pytest.approx(np.maximum(0.0, 1.0 - y * (X @ w + b)).mean())
         assert (found.dual, found.dual_error) == (0.0, 0.0)
         certificate = problem.certify(Point(w, b, y))
@@ -654,7 +656,7 @@ def test_a_hard_margin_is_met_or_infinite() -> None:
     problem = Problem(in_memory(X, y), HardMargin(), 0.1)
     assert problem.value_at_zero == np.inf
     beta = np.array([0.05, -0.02, 0.0])
-    met = problem.judge(Point(np.array([1.001]), 0.0, beta))
+    met = problem.evaluate(Point(np.array([1.001]), 0.0, beta))
     assert met.primal == pytest.approx(0.05 * 1.001**2, abs=met.primal_error)
     assert met.dual == pytest.approx(0.07 / 3.0 - 0.16**2 / (2.0 * 0.1 * 9.0), abs=met.dual_error + 1e-16)
     for w in (0.999, 0.0, -1.0):

@@ -230,7 +230,7 @@ def test_chunks_of_a_store_are_its_rows(
     assert feed.chunks > 3
     total = weight.sum() if weighted else 50
     present = np.count_nonzero(weight) if weighted else 50
-    assert (feed.n, feed.d, feed.total_weight, feed.present) == (50, 9, total, present)
+    assert (feed.n, feed.d, feed.total_weight, feed.epoch_size) == (50, 9, total, present)
     assert feed.entries == np.count_nonzero(X)
     for first in (True, False):
         chunks = [feed.load(k, first) for k in range(feed.chunks)]
@@ -320,7 +320,7 @@ def test_chunks_of_an_iterator(kind: str, weighted: bool) -> None:
     feed = ChunkFeed(typed)
     assert (feed.n, feed.d, feed.chunks, feed.value_bytes) == (50, 9, 7, 4 if kind == "float32" else 8)
     assert feed.total_weight == (weight.sum() if weighted else 50)
-    assert feed.present == (np.count_nonzero(weight) if weighted else 50)
+    assert feed.epoch_size == (np.count_nonzero(weight) if weighted else 50)
     for order in (range(7), range(7), [3, 1, 1, 6, 0]):
         for k in order:
             part = slice(8 * k, min(8 * k + 8, 50))
@@ -393,7 +393,7 @@ def test_other_weights_the_second_time_are_refused() -> None:
     feed = changing([(np.eye(2), [1, -1], [1.0, 2.0])], [(np.eye(2), [1, -1], [1.0, 2.0 + 1e-12])])
     problem = Problem(OnDisk(feed, memory_budget=10**6), make_loss("hinge"), 1.0)
     with pytest.raises(InputError, match=r"add up to 3.000000000001, and should to 3.0: a feed must"):
-        problem.judge(Point(np.zeros(2), 0.0, None))
+        problem.evaluate(Point(np.zeros(2), 0.0, None))
 
 
 @pytest.mark.parametrize("bad", [1e-101, 5e-324, 1e101])
@@ -419,9 +419,9 @@ def test_a_source_on_disk_is_the_source_in_memory() -> None:
     X, y, weight = data()
     whole = in_memory(X, y, weight)
     source = OnDisk(FromMemory(whole, rows=7), memory_budget=10**6)
-    assert (source.n, source.d, source.entries, source.resident) == (50, 9, whole.entries, False)
+    assert (source.n, source.d, source.entries, source.in_memory) == (50, 9, whole.entries, False)
     blocks = list(source.blocks())
-    np.testing.assert_array_equal(np.concatenate([block.norms for block in blocks]), whole.norms)
+    np.testing.assert_array_equal(np.concatenate([block.squared_norms for block in blocks]), whole.squared_norms)
     np.testing.assert_array_equal(np.concatenate([block.weight for block in blocks]), weight)
     rng = np.random.default_rng(1)
     for loss in ("hinge", "logistic", "squared"):

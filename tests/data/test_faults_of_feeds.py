@@ -153,7 +153,7 @@ def test_a_reader_that_fails_at_once_says_so(name: str, store: Path, monkeypatch
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fault_at_the_very_end_does_not_take_the_model_away(name: str, store: Path) -> None:
-    """The callback stops the run; judging its last point would need the file, which is gone bad by then."""
+    """The callback stops the run; evaluating its last point would need the file, which is gone bad by then."""
     seen = 0
 
     def callback(record: Any) -> bool:

@@ -69,7 +69,7 @@ def test_a_row_too_long_for_the_budget_is_refused_with_the_bytes_that_it_needs(
             break
         budget, asked = budget + int(found[1]), asked + 1
     assert asked == 1, "too little at first, and what the message asks for is enough"
-    assert not outcome.problem.source.resident
+    assert not outcome.problem.source.in_memory
 
 
 @pytest.mark.parametrize("budget", [0, -5])
@@ -93,7 +93,7 @@ def test_a_budget_for_text_is_refused_and_not_forgotten(tmp_path: Path) -> None:
 
 def test_a_budget_that_holds_everything_reads_into_memory(store: Path) -> None:
     outcome = dualgap.fit(store, memory_budget=10**9)
-    assert outcome.problem.source.resident
+    assert outcome.problem.source.in_memory
     assert outcome.solver.name == "dcd"
     data = Store(store).read()
     again = dualgap.fit(data.X, data.y)
@@ -103,7 +103,7 @@ def test_a_budget_that_holds_everything_reads_into_memory(store: Path) -> None:
 def test_a_feed_that_fits_is_read_into_memory(store: Path) -> None:
     X, y = rows()
     outcome = dualgap.fit(ChunkFeed(lambda: iter([(X[:100], y[:100]), (X[100:], y[100:])])), memory_budget=10**9)
-    assert outcome.problem.source.resident
+    assert outcome.problem.source.in_memory
     assert np.array_equal(outcome.coef, dualgap.fit(sp.csr_array(X), y, sample_weight=np.ones(300)).coef)
 
 
@@ -114,18 +114,18 @@ def test_a_store_beyond_the_free_memory_is_streamed_and_the_user_is_told(
     monkeypatch.setattr(opening, "available_memory", lambda: int(size / 0.6) + 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert dualgap.fit(store).problem.source.resident
+        assert dualgap.fit(store).problem.source.in_memory
     monkeypatch.setattr(opening, "available_memory", lambda: int(size / 0.6) - 10)
     monkeypatch.setattr("dualgap.solvers.out_of_core.engine.capacity", lambda problem, cache: 100)
     with pytest.warns(UserWarning, match=r"rows.arrow needs about .* streamed from disk.*memory_budget") as told:
         outcome = dualgap.fit(store)
     assert Path(told[0].filename) == Path(__file__)  # the line of the caller
-    assert not outcome.problem.source.resident
+    assert not outcome.problem.source.in_memory
     assert outcome.solver.name == "cached-loops"
     assert outcome.converged
     with warnings.catch_warnings():  # who asked need not be told
         warnings.simplefilter("error")
-        assert not dualgap.fit(store, memory_budget=size - 1).problem.source.resident
+        assert not dualgap.fit(store, memory_budget=size - 1).problem.source.in_memory
 
 
 def test_a_budget_is_kept_even_if_a_number_of_rows_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_a_budget_is_kept_even_if_a_number_of_rows_is_given(tmp_path: Path, monk
         except InputError as error:
             assert "cache" in str(error)  # noqa: PT017  (either is right)
             return
-        assert not outcome.problem.source.resident
+        assert not outcome.problem.source.in_memory
         outcome_rows.append(outcome.state.solver.ids.size)
     assert outcome_rows[1] <= outcome_rows[0]
 
@@ -239,7 +239,7 @@ outcome = train(large, memory_budget=budget)
 over.set()
 thread.join()
 slots = int(outcome.state.solver.ids.size)
-print(json.dumps([peak - start, slots, outcome.problem.source.resident, outcome.trace[-1].measures["passes"]]))
+print(json.dumps([peak - start, slots, outcome.problem.source.in_memory, outcome.trace[-1].measures["passes"]]))
 """
 
 

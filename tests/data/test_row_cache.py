@@ -24,9 +24,9 @@ def block_of(lengths: list[int], first: int, weight: list[float], dtype: Any = n
     serial = 1000.0 * first + np.arange(before + total)
     columns = (np.arange(before + total) * 7 + first).astype(np.uint32)
     numbers = first + np.arange(n)
-    y, norms = numbers + 0.25, numbers + 0.5
+    y, squared_norms = numbers + 0.25, numbers + 0.5
     span = slice(first, first + n)
-    return Block(CSR(serial.astype(dtype), columns, starts), y, np.array(weight, dtype=float), norms, span)
+    return Block(CSR(serial.astype(dtype), columns, starts), y, np.array(weight, dtype=float), squared_norms, span)
 
 
 def ring_of(entries: int, *, grows: bool, slots: int = SLOTS, dtype: Any = np.float64) -> Ring:
@@ -42,7 +42,7 @@ def expected_row(block: Block, i: int) -> tuple[Any, ...]:
         rows.columns[part].tolist(),
         float(block.y[i]),
         float(block.weight[i]),
-        float(block.norms[i]),
+        float(block.squared_norms[i]),
     )
 
 
@@ -56,7 +56,7 @@ def held(ring: Ring, size: int) -> dict[int, tuple[Any, ...]]:
             rows.columns[part].tolist(),
             float(ring.y[slot]),
             float(ring.weight[slot]),
-            float(ring.norms[slot]),
+            float(ring.squared_norms[slot]),
         )
     return found
 

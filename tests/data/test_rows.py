@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import dualgap
 from dualgap.data import rows as rows_room
-from dualgap.data.rows import CSR, Dense, Wide, as_rows, entry_count, row_count, slice_rows, take_rows
+from dualgap.data.rows import CSR, Dense, WideCSR, as_rows, entry_count, row_count, slice_rows, take_rows
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.jit import kernel
 
@@ -35,11 +35,11 @@ def dense_again(rows: CSR | Dense, width: int) -> np.ndarray:
 
 @kernel
 def compiled_methods(rows: Any, i: int, scale: float, w: Any, moved: Any) -> Any:
-    rows.announce(i)
-    rows.prefetch(i)
-    rows.summon(i, w)
+    rows.prefetch_offsets(i)
+    rows.prefetch_row(i)
+    rows.prefetch_weights(i, w)
     rows.add(i, scale, moved)
-    fault, square = rows.survey(i, w.shape[0], rows.tidy(w.shape[0], i, i + 1))
+    fault, square = rows.validate(i, w.shape[0], rows.columns_sorted(w.shape[0], i, i + 1))
     return rows.dot(i, w), square, rows.count(i), fault
 
 
@@ -57,10 +57,10 @@ def test_row_arithmetic(form: Any, dtype: Any) -> None:
         size = np.abs(row) @ np.abs(w)
         for found in (dot, rows.dot(i, w)):
             assert found == pytest.approx(row @ w, abs=1e-15 * size)
-        for found in (square, rows.square(i), rows.survey(i, width, False)[1]):
+        for found in (square, rows.square(i), rows.validate(i, width, False)[1]):
             assert found == pytest.approx(row @ row, rel=1e-15)
         assert count == rows.count(i) == (np.count_nonzero(row) if isinstance(rows, CSR) else width)
-        assert fault == rows.survey(i, width, False)[0] == 0
+        assert fault == rows.validate(i, width, False)[0] == 0
         # float32 values must not drag the product down to float32, compiled or not
         assert np.array_equal(plain, start + 0.3 * row)
         assert np.array_equal(jitted, start + 0.3 * row)
@@ -80,7 +80,7 @@ def uneven(dtype: Any = np.float64) -> sp.csr_matrix:
 def test_wide_rows_add_up_in_the_same_order(dtype: Any) -> None:
     narrow = as_rows(uneven(dtype)).rows
     assert type(narrow) is CSR
-    wide, w = Wide(*narrow), np.random.default_rng(4).normal(size=260)
+    wide, w = WideCSR(*narrow), np.random.default_rng(4).normal(size=260)
     for i in range(row_count(narrow)):
         moves = np.ones((2, 260))
         found = [compiled_methods(rows, i, 0.3, w, move) for rows, move in zip((narrow, wide), moves, strict=True)]
@@ -95,7 +95,7 @@ def test_very_many_columns_make_wide_rows_and_the_same_model() -> None:
     far.indices = far.indices * 2000
     far.resize(43, 2000 * 260)
     rows = as_rows(far).rows
-    assert type(rows) is type(slice_rows(rows, 1, 9)) is type(take_rows(rows, [3, 4])) is Wide
+    assert type(rows) is type(slice_rows(rows, 1, 9)) is type(take_rows(rows, [3, 4])) is WideCSR
     options = {"C": 1.0, "gap": 0, "solver": "dcd", "max_epochs": 20, "record_every": 100}
     near, spread = (dualgap.fit(matrix, y, **options) for matrix in (X, far))
     assert spread.certificate.relative_gap < 1e-3
@@ -104,7 +104,7 @@ def test_very_many_columns_make_wide_rows_and_the_same_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "starts", "tidy"),
+    ("columns", "starts", "columns_sorted"),
     [
         ([0, 2, 1, 3], [0, 2, 4], True),
         ([0, 2, 3, 1], [0, 2, 4], False),  # within a row
@@ -117,15 +117,15 @@ def test_very_many_columns_make_wide_rows_and_the_same_model() -> None:
         ([], [0, 0, 0], True),
     ],
 )
-def test_tidy_rows_are_told_from_others(columns: Any, starts: Any, tidy: bool) -> None:
+def test_tidy_rows_are_told_from_others(columns: Any, starts: Any, columns_sorted: bool) -> None:
     rows = CSR(np.ones(len(columns)), np.array(columns, dtype=np.uint32), np.array(starts, dtype=np.int64))
-    assert rows.tidy(4, 0, len(starts) - 1) is tidy
-    assert tidy_compiled(rows, 4) is tidy
+    assert rows.columns_sorted(4, 0, len(starts) - 1) is columns_sorted
+    assert tidy_compiled(rows, 4) is columns_sorted
 
 
 @kernel
 def tidy_compiled(rows: Any, width: int) -> Any:
-    return rows.tidy(width, 0, rows.starts.shape[0] - 1)
+    return rows.columns_sorted(width, 0, rows.starts.shape[0] - 1)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import dualgap
 import matrix
-from dualgap.core.bias import Augmented, NoBias
+from dualgap.core.bias import AugmentedBias, NoBias
 from dualgap.core.losses import LOSSES, SmoothHinge, make_loss
 from dualgap.core.problem import Problem
 from dualgap.data.sources import in_memory
@@ -28,7 +28,7 @@ def problem(loss: str = "smooth-hinge", n: int = 30, d: int = 6, lam: float = 0.
     target = X @ rng.normal(size=d) + 0.5 * rng.normal(size=n)
     y = np.where(target > 0, 1.0, -1.0) if chosen.task == "classification" else target
     weight = rng.choice([0.0, 1.0, 2.0], size=n, p=[0.1, 0.7, 0.2])
-    return Problem(in_memory(X, y, weight), chosen, lam, Augmented(rho) if rho else NoBias())
+    return Problem(in_memory(X, y, weight), chosen, lam, AugmentedBias(rho) if rho else NoBias())
 
 
 def literal(
@@ -48,7 +48,7 @@ def literal(
         _pick(rng, order, m)
         beta = beta.copy()
         for i in order[:m]:
-            beta[i] = (1 - theta) * beta[i] - theta * smooth.slope(source.y[i], float(X[i] @ u))
+            beta[i] = (1 - theta) * beta[i] - theta * smooth.derivative(source.y[i], float(X[i] @ u))
         v = X.T @ (source.weight * beta) / (task.lam * N)
         w = (1 - theta) * w + theta * v
         mix = (1 - theta) * mix + theta * beta
@@ -104,9 +104,9 @@ def test_w_is_the_model_of_its_mixed_dual(loss: str) -> None:
     for _ in range(30):
         state = solver.step(task, state, 40, last)
         point = solver.point(task, state)
-        last = task.judge(point)
+        last = task.evaluate(point)
         assert math.isfinite(last.dual)
-        np.testing.assert_allclose(last.w, point.w, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(last.w_of_dual, point.w, rtol=1e-9, atol=1e-11)
         assert last.b == pytest.approx(point.b, rel=1e-9, abs=1e-11)
         v, v_bias = task.model_of(state.beta, 0.0)
         np.testing.assert_allclose(state.v, v, rtol=1e-9, atol=1e-11)
@@ -117,9 +117,9 @@ def test_long_runs_do_not_drift() -> None:
     task, solver = problem("squared"), ASDCA(m=9, theta="0.2")
     state, last = solver.start(task, None), None
     for _ in range(40):
-        state = solver.step(task, state, 40 * task.present, last)
-        last = task.judge(solver.point(task, state))
-    np.testing.assert_allclose(solver.point(task, state).w, last.w, rtol=1e-12, atol=1e-14)
+        state = solver.step(task, state, 40 * task.epoch_size, last)
+        last = task.evaluate(solver.point(task, state))
+    np.testing.assert_allclose(solver.point(task, state).w, last.w_of_dual, rtol=1e-12, atol=1e-14)
     assert state.refreshed > 0
 
 
@@ -186,12 +186,12 @@ def test_the_rate_of_the_theory_holds() -> None:
     ).certificate.primal
     m = 3
     theta = theta_of_theory(task, 0.0, m)
-    steps = round(6.0 * task.present / (theta * m))
+    steps = round(6.0 * task.epoch_size / (theta * m))
     off = []
     for seed in range(10):
         solver = ASDCA(m=m, seed=seed)
         state = solver.step(task, solver.start(task, None), steps * m, None)
-        off.append(task.judge(solver.point(task, state)).primal - best)
+        off.append(task.evaluate(solver.point(task, state)).primal - best)
     assert np.mean(off) <= math.exp(-6.0) * 4.0 * task.value_at_zero
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import dualgap
-from dualgap.core.bias import Augmented, Centred, NoBias
+from dualgap.core.bias import AugmentedBias, Centred, NoBias
 from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -23,7 +23,7 @@ from dualgap.solvers.cutting_planes.master import (
 )
 from dualgap.solvers.cutting_planes.ocas import line_search
 
-BIASES = [NoBias(), Augmented(2.0), Centred(0.4, 0.05)]
+BIASES = [NoBias(), AugmentedBias(2.0), Centred(0.4, 0.05)]
 
 
 def setting(bias: object = BIASES[0], n: int = 40, d: int = 5, lam: float = 0.02) -> Problem:
@@ -35,7 +35,7 @@ def setting(bias: object = BIASES[0], n: int = 40, d: int = 5, lam: float = 0.02
 
 
 def objective(problem: Problem, w: np.ndarray, b: float) -> float:
-    return problem.judge(Point(w, b, None)).primal
+    return problem.evaluate(Point(w, b, None)).primal
 
 
 @pytest.mark.parametrize("bias", BIASES)
@@ -67,10 +67,10 @@ def test_the_master_solves_its_problem_and_its_multipliers_are_a_dual_point(bias
     penalty = 0.0 if strength == np.inf else 0.5 * strength * (b - problem.bias.centre) ** 2
     model = 0.5 * problem.lam * w @ w + penalty + slack(cuts, w, b)
     beta = dual_point(problem, cuts)
-    judged = problem.judge(Point(w, b, beta))
-    assert judged.dual == pytest.approx(model, rel=1e-8)
-    np.testing.assert_allclose(judged.w, w, atol=1e-10)
-    assert judged.b == pytest.approx(b if strength < np.inf else 0.0, abs=1e-10)
+    evaluated = problem.evaluate(Point(w, b, beta))
+    assert evaluated.dual == pytest.approx(model, rel=1e-8)
+    np.testing.assert_allclose(evaluated.w_of_dual, w, atol=1e-10)
+    assert evaluated.b == pytest.approx(b if strength < np.inf else 0.0, abs=1e-10)
 
 
 @pytest.mark.parametrize("bias", BIASES)

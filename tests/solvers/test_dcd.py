@@ -132,7 +132,7 @@ def test_smooth_losses_against_a_general_minimiser(loss: str) -> None:
     def objective(w: np.ndarray) -> tuple[float, np.ndarray]:
         scores = X @ w
         value = np.mean([chosen.value(t, s) for t, s in zip(y, scores, strict=True)])
-        slopes = np.array([chosen.slope(t, s) for t, s in zip(y, scores, strict=True)])
+        slopes = np.array([chosen.derivative(t, s) for t, s in zip(y, scores, strict=True)])
         return value + lam / 2 * w @ w, X.T @ slopes / len(y) + lam * w
 
     found = minimize(
@@ -230,7 +230,7 @@ def test_pg_tol_stops_by_the_range_of_projected_gradients() -> None:
     assert tight.certificate.relative_gap < loose.certificate.relative_gap
     # at the end no row wants to move by more than pg_tol
     score = X @ tight.coef
-    violation = [LOSSES["hinge"]().dual_slopes(t, s, a) for t, s, a in zip(y, score, tight.dual, strict=True)]
+    violation = [LOSSES["hinge"]().dual_subdifferential(t, s, a) for t, s, a in zip(y, score, tight.dual, strict=True)]
     assert max(max(left, -right) for left, right in violation) <= 1e-4
 
 
@@ -366,10 +366,10 @@ def test_a_row_that_is_not_looked_at_need_not_come_back() -> None:
         state = solver.step(problem, state, 20_000, None)
         sweep = state.sweep
         gone = state.rest == dcd._GONE
-        spare = state.slack - np.linalg.norm(state.w - state.anchor) * np.sqrt(problem.source.norms)
+        spare = state.slack - np.linalg.norm(state.w - state.anchor) * np.sqrt(problem.source.squared_norms)
         safe = gone & (spare > 1e-6)  # float32
         scores = X @ state.w
-        slopes = [problem.loss.dual_slopes(y[i], scores[i], state.beta[i]) for i in np.flatnonzero(safe)]
+        slopes = [problem.loss.dual_subdifferential(y[i], scores[i], state.beta[i]) for i in np.flatnonzero(safe)]
         assert all(low < 0.0 < high for low, high in slopes)
         passed += int(safe.sum())
         if sweep.visits == before:

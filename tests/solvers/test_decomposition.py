@@ -74,7 +74,7 @@ def test_weights_are_multiplicities(solver: str) -> None:
 @pytest.mark.parametrize("solver", [Decomposition(q=6), SMO()])
 def test_sums_and_boxes_hold_and_cutting_the_work_makes_no_difference(solver: Decomposition) -> None:
     X, y = toy()
-    problem = Problem(in_memory(X, y), LOSSES["hinge"](), 0.01, dualgap.core.bias.Free())
+    problem = Problem(in_memory(X, y), LOSSES["hinge"](), 0.01, dualgap.core.bias.ExactBias())
 
     def run(budget: int) -> object:
         state = solver.start(problem, None)

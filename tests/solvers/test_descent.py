@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.core.bias import Augmented, Free, NoBias
+from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -31,7 +31,7 @@ from dualgap.solvers.primal.sgd_qn import SGDQN
 from dualgap.solvers.primal.svmsgd import SAMPLE, SvmSgd, calibrated
 from matrix import assert_same
 
-BIASES = {"none": NoBias(), "augmented": Augmented(0.7), "exact": Free()}
+BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
 
 
 def problem(loss: str = "hinge", n: int = 24, d: int = 4, lam: float = 0.1, bias: Any = None) -> Problem:
@@ -68,14 +68,14 @@ def written(
 ) -> tuple[list[np.ndarray], list[float]]:
     """All models of plain stochastic gradient descent in the order of the rows, written with dense vectors."""
     X, y = task.source.rows.matrix, task.source.y  # type: ignore[attr-defined]
-    share = task.source.weight * (task.present / task.total_weight)
+    share = task.source.weight * (task.epoch_size / task.total_weight)
     rows = np.flatnonzero(task.source.weight)
     rho = getattr(task.bias, "rho", 0.0)
     w, b = np.zeros(X.shape[1]), 0.0
     ws, bs = [w], [b]
     for t in range(1, steps + 1):
         i = rows[(t - 1) % rows.size]
-        g = share[i] * (slope or task.loss.slope)(y[i], float(X[i] @ w) + b)
+        g = share[i] * (slope or task.loss.derivative)(y[i], float(X[i] @ w) + b)
         w = (1.0 - eta(t) * task.lam) * w - eta(t) * g * X[i]
         if task.bias.kind == "exact":
             b -= bias_step * eta(t) * g
@@ -125,8 +125,8 @@ class TestSvmSgd:
         )
 
         def cost(eta0: float) -> float:
-            w = written(head, head.present, lambda t: eta0 / (1.0 + lam * eta0 * t))[0][-1]
-            return head.judge(Point(w, 0.0, None)).primal
+            w = written(head, head.epoch_size, lambda t: eta0 / (1.0 + lam * eta0 * t))[0][-1]
+            return head.evaluate(Point(w, 0.0, None)).primal
 
         best = calibrated(SvmSgd(), task)
         assert math.log2(best).is_integer()
@@ -169,9 +169,9 @@ class TestASGD:
     @pytest.mark.parametrize("tstart", [0, 1, 7])
     def test_a_plain_mean_from_tstart_on_with_slower_steps(self, bias: str, tstart: int) -> None:
         task, solver = problem(bias=BIASES[bias]), ASGD(eta0=0.8, order="given", tstart=tstart)
-        steps = 2 * task.present + 3
+        steps = 2 * task.epoch_size + 3
         ws, bs = written(task, steps, lambda t: 0.8 / (1.0 + task.lam * 0.8 * t) ** 0.75)
-        first = tstart or task.present + 1
+        first = tstart or task.epoch_size + 1
         taken = slice(first - 1, steps)  # before the steps first, ..., steps
         assert_model(task, solver, run(solver, task, steps), np.mean(ws[taken], axis=0), float(np.mean(bs[taken])))
 
@@ -190,7 +190,7 @@ class TestNorma:
     @pytest.mark.parametrize("bias", BIASES)
     def test_as_written(self, margin: float, bias: str) -> None:
         task = problem(lam=0.5, bias=BIASES[bias])
-        steps = 2 * task.present
+        steps = 2 * task.epoch_size
         ws, bs = written(task, steps, lambda t: 0.5 / math.sqrt(t), lambda y, score: -y if y * score <= margin else 0.0)
         solver = Norma(margin=margin, eta0=0.5, order="given", tstart=5)
         state = run(solver, task, steps)
@@ -207,16 +207,16 @@ class TestNorma:
 
     def test_the_mean_begins_after_an_epoch_unless_told_otherwise(self) -> None:
         task, solver = problem(), Norma(eta0=0.5, order="given")
-        steps = 2 * task.present
+        steps = 2 * task.epoch_size
         ws, bs = written(task, steps, lambda t: 0.5 / math.sqrt(t))
-        taken = slice(task.present, steps)
+        taken = slice(task.epoch_size, steps)
         assert_model(task, solver, run(solver, task, steps), np.mean(ws[taken], axis=0), float(np.mean(bs[taken])))
 
     def test_the_default_rate_keeps_within_the_regulariser(self) -> None:
         for lam in (1e-4, 0.3, 40.0):
             task = problem(lam=lam)
             eta0 = Norma().rate(task).eta0
-            length = math.sqrt(task.source.norms.max())
+            length = math.sqrt(task.source.squared_norms.max())
             assert eta0 == pytest.approx(min(1.0 / (math.sqrt(lam) * length), 1.0 / lam))
 
     def test_a_long_run_in_float32_keeps_its_mean(self) -> None:
@@ -293,7 +293,7 @@ class TestFamily:
 def test_running_means_of_slopes_are_dual_points_at_all_times(name: str, loss: str) -> None:
     task = problem(loss)
     solver: Any = SvmSgd(eta0=0.05) if name == "svmsgd" else Implicit()
-    low, high = np.transpose([task.loss.box(y) for y in task.source.y])
+    low, high = np.transpose([task.loss.dual_bounds(y) for y in task.source.y])
     state = solver.start(task, None)
     for _ in range(30):
         state = solver.step(task, state, 3, None)
@@ -315,7 +315,7 @@ def test_the_kth_look_at_a_row_counts_k_times() -> None:
     ws, _ = written(task, steps, lambda t: 0.3 / (1.0 + task.lam * 0.3 * t))
     state = run(solver, task, steps)
     for place, i in enumerate(rows):
-        slopes = [-task.loss.slope(y[i], float(X[i] @ ws[place + k * rows.size])) for k in range(4)]
+        slopes = [-task.loss.derivative(y[i], float(X[i] @ ws[place + k * rows.size])) for k in range(4)]
         assert state.slopes[i] == pytest.approx(np.average(slopes, weights=[1, 2, 3, 4]), rel=1e-9)
         assert state.looks[i] == 4
 
@@ -363,7 +363,7 @@ def test_sparse_and_dense_rows_make_the_same_model(solver: Any) -> None:
     X[np.random.default_rng(0).random(X.shape) < 0.5] = 0.0
     points = []
     for layout in (np.asarray, sp.csr_matrix):
-        task = Problem(in_memory(layout(X), 1.0 * y), make_loss("hinge"), 0.1, Augmented(1.0))
+        task = Problem(in_memory(layout(X), 1.0 * y), make_loss("hinge"), 0.1, AugmentedBias(1.0))
         points.append(solver.point(task, run(solver, task, 180)))
     np.testing.assert_allclose(points[0].w, points[1].w, rtol=1e-9, atol=1e-12)
     assert points[0].b == pytest.approx(points[1].b, rel=1e-9, abs=1e-12)

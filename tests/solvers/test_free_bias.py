@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
 import dualgap
-from dualgap.core.bias import Free
+from dualgap.core.bias import ExactBias
 from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -145,13 +145,13 @@ def test_the_dual_bound_holds_for_every_bias(loss: str) -> None:
     cls = LOSSES[loss]()
     if cls.task == "regression":
         y = X[:, 0] * 3 + 40
-    problem = Problem(in_memory(X, y), cls, 0.1, Free())
+    problem = Problem(in_memory(X, y), cls, 0.1, ExactBias())
     lowest = dualgap.fit(X, y, loss=loss, lam=0.1, bias="exact", gap=1e-8, max_epochs=100_000).certificate.primal
     for _ in range(50):
         beta = np.array(
-            [-cls.slope(t, s) for t, s in zip(y, rng.normal(size=20) * 10 + rng.choice([0, 40]), strict=True)]
+            [-cls.derivative(t, s) for t, s in zip(y, rng.normal(size=20) * 10 + rng.choice([0, 40]), strict=True)]
         )
-        found = problem.judge(Point(rng.normal(size=4), 1e3 * rng.normal(), beta * rng.random()))
+        found = problem.evaluate(Point(rng.normal(size=4), 1e3 * rng.normal(), beta * rng.random()))
         assert found.dual - found.dual_error <= lowest
         assert found.dual_error <= 1e-6 * (1 + abs(found.dual))
         assert found.primal >= lowest * (1 - 1e-7)
@@ -165,17 +165,17 @@ def test_the_reach_of_the_bias_is_a_bound(loss: str) -> None:
     cls = LOSSES[loss]()
     if cls.task == "regression":
         y = X[:, 0] * 3 + 40
-    problem = Problem(in_memory(X, y), cls, 0.1, Free())
+    problem = Problem(in_memory(X, y), cls, 0.1, ExactBias())
     reach = problem.bias_reach
     assert np.isfinite(reach)
     for _ in range(200):
         w = rng.normal(size=4) * np.exp(rng.normal() * 2)
         b = reach * (1 + np.exp(3 * rng.normal())) * rng.choice([-1, 1])
-        assert problem.judge(Point(w, b, None)).primal >= problem.value_at_zero
+        assert problem.evaluate(Point(w, b, None)).primal >= problem.value_at_zero
 
 
 def test_one_class_leaves_the_bias_untied() -> None:
-    problem = Problem(in_memory([[1.0], [2.0]], [1.0, 1.0]), LOSSES["hinge"](), 0.1, Free())
+    problem = Problem(in_memory([[1.0], [2.0]], [1.0, 1.0]), LOSSES["hinge"](), 0.1, ExactBias())
     assert problem.bias_reach == np.inf
 
 

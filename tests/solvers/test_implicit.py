@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualgap
-from dualgap.core.bias import Augmented, Free, NoBias
+from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal.implicit import Implicit
 
-BIASES = {"none": NoBias(), "augmented": Augmented(0.7), "exact": Free()}
+BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
 
 
 def problem(
@@ -75,7 +75,7 @@ def test_the_proximal_equation_is_solved_to_1e_12(loss: str) -> None:
     for bias in BIASES:
         task = problem(loss, bias=BIASES[bias])
         X, y, lam = matrix(task), task.source.y, task.lam
-        share = task.source.weight * (task.present / task.total_weight)
+        share = task.source.weight * (task.epoch_size / task.total_weight)
         gain = {"none": 0.0, "augmented": 0.49, "exact": 0.2}[bias]
         for eta in (0.0, 0.3, 1e3):
             solver = Implicit(eta=eta, order="given", bias_step=0.2)
@@ -91,10 +91,10 @@ def test_the_proximal_equation_is_solved_to_1e_12(loss: str) -> None:
                 pushed = step * share[i] * a * gain * (1.0 if bias == "exact" else mu)
                 assert b_new == pytest.approx(kept + pushed, rel=1e-11, abs=1e-12)
                 score = float(X[i] @ w_new) + b_new
-                left, right = task.loss.dual_slopes(y[i], score, a)
+                left, right = task.loss.dual_subdifferential(y[i], score, a)
                 size = 1e-12 * (1.0 + abs(score) + abs(y[i]))
                 if loss == "logistic":
-                    assert abs(a + task.loss.slope(y[i], score)) <= 1e-12
+                    assert abs(a + task.loss.derivative(y[i], score)) <= 1e-12
                 elif X[i].any() or gain > 0.0:
                     assert left <= size
                     assert right >= -size
@@ -103,17 +103,17 @@ def test_the_proximal_equation_is_solved_to_1e_12(loss: str) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_first_epoch_without_shrinking_is_one_of_dual_coordinate_ascent(loss: str) -> None:
     """With eta = 1/(lam n): every row is met at a dual of 0, and the losses' dual steps make the same w."""
-    for bias in (NoBias(), Augmented(0.7)):
+    for bias in (NoBias(), AugmentedBias(0.7)):
         task = problem(loss, bias=bias)
         X, y, c = matrix(task), task.source.y, task.source.weight
         q, scale, bias_rate = task.curvatures, task.scale, task.bias_rate if bias.kind == "augmented" else 0.0
         beta, w, b = np.zeros(task.source.n), np.zeros(4), 0.0
         for i in np.flatnonzero(c):
-            beta[i] = task.loss.best_dual(y[i], float(X[i] @ w) + b, 0.0, q[i])
+            beta[i] = task.loss.dual_prox(y[i], float(X[i] @ w) + b, 0.0, q[i])
             w = w + scale * c[i] * beta[i] * X[i]
             b += bias_rate * c[i] * beta[i]
-        solver = Implicit(eta=1.0 / (task.lam * task.present), shrinking=False, order="given")
-        state = solver.step(task, solver.start(task, None), task.present, None)
+        solver = Implicit(eta=1.0 / (task.lam * task.epoch_size), shrinking=False, order="given")
+        state = solver.step(task, solver.start(task, None), task.epoch_size, None)
         point = solver.point(task, state)
         np.testing.assert_allclose(point.beta, beta, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-11)
@@ -156,7 +156,7 @@ def test_no_step_is_too_long(loss: str) -> None:
         state = solver.start(task, None)
         for i in range(task.source.n):
             state = solver.step(task, state, 1, None)
-            a = task.loss.best_dual(y[i], 0.0, 0.0, float(X[i] @ X[i]) / task.lam)
+            a = task.loss.dual_prox(y[i], 0.0, 0.0, float(X[i] @ X[i]) / task.lam)
             np.testing.assert_allclose(solver.point(task, state).w, a * X[i] / task.lam, rtol=1e-9, atol=1e-9)
 
 

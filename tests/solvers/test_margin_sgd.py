@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualgap
-from dualgap.core.bias import Augmented, Free, NoBias
+from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -72,14 +72,14 @@ class Literal:
         X = np.column_stack([source.rows.matrix, np.full(source.n, rho)])  # type: ignore[attr-defined]
         self.y = EXACT(source.y[:, None] * X)
         self.q = (self.y * self.y).sum(axis=1)
-        self.m, self.lam, self.rho = task.present, Fraction(task.lam), Fraction(rho)
+        self.m, self.lam, self.rho = task.epoch_size, Fraction(task.lam), Fraction(rho)
         self.share = EXACT(source.weight) * self.m / Fraction(task.total_weight)
         self.a = EXACT(np.zeros(X.shape[1]))
         self.t = self.T = self.looks = 0
         self.M = self.r = self.L = Fraction(0)
         self.I = np.zeros(source.n, dtype=int)
 
-    def present(self, k: int, theta: Fraction) -> None:
+    def epoch_size(self, k: int, theta: Fraction) -> None:
         p = self.a @ self.y[k]
         if p <= theta:
             self.a = self.a + self.share[k] * self.y[k]
@@ -94,7 +94,7 @@ class Literal:
             if p <= theta:
                 self.L += self.share[k] * (1 - p / theta if self.t > 0 else 1)
             for repeat in range(times):
-                self.present(k, theta if splitting else theta + self.lam * repeat)
+                self.epoch_size(k, theta if splitting else theta + self.lam * repeat)
             self.t += times
         self.T += times
 
@@ -120,7 +120,7 @@ def assert_equal(state: Any, literal: Literal) -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("bias", [NoBias(), Augmented(2.0)], ids=lambda bias: bias.kind)
+@pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(2.0)], ids=lambda bias: bias.kind)
 @pytest.mark.parametrize("lam", [1 / 512, 1 / 16, 8.0])
 @pytest.mark.parametrize("solver", SOLVERS, ids=["s", "m", "m-3-4-3", "splitting"])
 def test_the_pseudo_code_with_relative_accuracy(solver: SGDs, lam: float, bias: Any, weighted: bool) -> None:
@@ -129,11 +129,11 @@ def test_the_pseudo_code_with_relative_accuracy(solver: SGDs, lam: float, bias: 
     solver = replace(solver, seed=3)
     state = solver.start(task, None)
     for epoch in range(1, 14):
-        state = solver.step(task, state, task.present, None)
+        state = solver.step(task, state, task.epoch_size, None)
         literal.epoch(next(orders), solver.multiplicity(epoch), getattr(solver, "splitting", False))
         assert state.march.epoch == epoch
         assert_equal(state, literal)
-    assert state.counts.visits == 13 * task.present
+    assert state.counts.visits == 13 * task.epoch_size
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -143,7 +143,7 @@ def test_the_pseudo_code_with_random_selection(lam: float, weighted: bool) -> No
     literal, samples, solver = Literal(task), draws(task, 5), SGDr(seed=5)
     state = solver.start(task, None)
     for _ in range(13):
-        state = solver.step(task, state, task.present, None)
+        state = solver.step(task, state, task.epoch_size, None)
         literal.epoch(next(samples))
         assert_equal(state, literal)
     np.testing.assert_allclose(solver.point(task, state).w, np.float64(literal.a[:-1] / (literal.lam * literal.t)))
@@ -153,7 +153,7 @@ def test_the_pseudo_code_with_random_selection(lam: float, weighted: bool) -> No
 @pytest.mark.parametrize("bias_step", [0.01, 0.3])
 def test_a_free_bias_takes_its_part_of_each_step(solver: SGDs, bias_step: float) -> None:
     X, y = real()
-    task = Problem(in_memory(X, y), make_loss("hinge"), 0.05, Free())
+    task = Problem(in_memory(X, y), make_loss("hinge"), 0.05, ExactBias())
     solver = replace(solver, seed=1, bias_step=bias_step)
     a, b, t, errors, orders = np.zeros(4), 0.0, 0, np.zeros(40, dtype=int), permutations(task, 1)
     state = solver.start(task, None)
@@ -216,7 +216,7 @@ class TestStoppingRule:
         assert outcome.certificate.relative_gap <= 0.2
         assert outcome.state.solver.march.position == -1
 
-    @pytest.mark.parametrize("bias", [NoBias(), Augmented(2.0)], ids=lambda bias: bias.kind)
+    @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(2.0)], ids=lambda bias: bias.kind)
     @pytest.mark.parametrize("solver", [SGDs(epsilon=0.125), SGDm(epsilon=0.125)], ids=["s", "m"])
     def test_it_needs_no_counters(self, solver: SGDs, bias: Any) -> None:
         task, ends = whole(lam=1 / 8, bias=bias), []
@@ -302,7 +302,7 @@ def test_the_multiplicity_of_an_epoch() -> None:
     assert SGDs().multiplicity(1) == 1
 
 
-@pytest.mark.parametrize("bias", [NoBias(), Augmented(0.5)], ids=lambda bias: bias.kind)
+@pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(0.5)], ids=lambda bias: bias.kind)
 @pytest.mark.parametrize("solver", [SGDs(seed=7), SGDm(seed=7), SGDm(splitting=True, seed=7)], ids=["s", "m", "split"])
 def test_the_box_and_w_at_the_end_of_every_epoch(solver: SGDs, bias: Any) -> None:
     X, y = real()
@@ -311,22 +311,22 @@ def test_the_box_and_w_at_the_end_of_every_epoch(solver: SGDs, bias: Any) -> Non
     best = dualgap.fit(X, y, lam=0.02, sample_weight=weight, bias=bias, gap=1e-8).certificate.primal
     state = solver.start(task, None)
     for _ in range(25):
-        state = solver.step(task, state, task.present, None)
+        state = solver.step(task, state, task.epoch_size, None)
         assert state.errors.min() >= 0
         assert state.errors.max() <= state.march.T
         point = solver.point(task, state)
         np.testing.assert_allclose(np.abs(point.beta), state.errors / state.march.T, rtol=1e-15)
-        judged = task.judge(point)
-        np.testing.assert_allclose(point.w, judged.w, rtol=1e-11, atol=1e-13)
-        assert point.b == pytest.approx(judged.b, rel=1e-11, abs=1e-13)
-        assert -math.inf < judged.dual <= best  # Proposition 2
+        evaluated = task.evaluate(point)
+        np.testing.assert_allclose(point.w, evaluated.w_of_dual, rtol=1e-11, atol=1e-13)
+        assert point.b == pytest.approx(evaluated.b, rel=1e-11, abs=1e-13)
+        assert -math.inf < evaluated.dual <= best  # Proposition 2
 
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 10**6), st.sampled_from([1 / 128, 1 / 4, 2.0, 32.0]), st.booleans())
 def test_propositions_1_and_2(seed: int, lam: float, random: bool) -> None:
     task = whole(n=10, d=2, lam=lam, seed=seed)
-    R2, lam_, C = Fraction(task.source.norms.max()), Fraction(lam), 1 / (Fraction(lam) * 10)
+    R2, lam_, C = Fraction(task.source.squared_norms.max()), Fraction(lam), 1 / (Fraction(lam) * 10)
     solver = SGDr(seed=seed) if random else SGDs(seed=seed)
     state = solver.start(task, None)
     for t in range(1, 41):
@@ -337,8 +337,8 @@ def test_propositions_1_and_2(seed: int, lam: float, random: bool) -> None:
         assert a2 <= R2 * t * t
         if t % 10 == 0 and not random:
             L = C * Fraction(state.march.M) / state.march.T - a2 / (2 * (lam_ * t) ** 2)
-            judged = task.judge(solver.point(task, state))
-            assert judged.dual == pytest.approx(float(L * lam_), rel=1e-12, abs=1e-14)  # J = P / lam
+            evaluated = task.evaluate(solver.point(task, state))
+            assert evaluated.dual == pytest.approx(float(L * lam_), rel=1e-12, abs=1e-14)  # J = P / lam
 
 
 def test_margin_errors_become_rare_or_certain_away_from_the_margin() -> None:
@@ -428,7 +428,7 @@ def test_a_model_in_float32_has_a_certificate_in_float64(name: str) -> None:
     assert found.rounding < 1e-12
 
 
-@pytest.mark.parametrize("bias", [NoBias(), Augmented(0.5), Free()], ids=lambda bias: bias.kind)
+@pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(0.5), ExactBias()], ids=lambda bias: bias.kind)
 @pytest.mark.parametrize("solver", [SGDs(epsilon=0.3), SGDm(epsilon=0.02), SGDr()], ids=["s", "m", "r"])
 def test_budgets_make_no_difference(solver: Any, bias: Any) -> None:
     X, y = real()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dualgap
-from dualgap.core.bias import Augmented, NoBias
+from dualgap.core.bias import AugmentedBias, NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Problem
 from dualgap.data.sources import in_memory
@@ -61,7 +61,7 @@ def test_every_update_raises_the_dual_and_counters_stay_in_their_box(multiplicit
         before = now
 
 
-@pytest.mark.parametrize("bias", [NoBias(), Augmented(1.0)])
+@pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(1.0)])
 def test_at_its_end_no_single_update_raises_the_dual(bias: Any) -> None:
     task, solver = problem(bias=bias), MPU(delta=0.3)
     state = solver.start(task, None)
@@ -69,14 +69,14 @@ def test_at_its_end_no_single_update_raises_the_dual(bias: Any) -> None:
         state = solver.step(task, state, 1000, None)
         assert state.counts.visits < 100_000
     point = solver.point(task, state)
-    reached = task.judge(point).dual
+    reached = task.evaluate(point).dual
     for i in np.flatnonzero(task.source.weight):
         for change in (-1, 1):
             counter = state.counters[i] + change
             if 0 <= counter <= state.M:
                 beta = point.beta.copy()
                 beta[i] = task.source.y[i] * counter / state.M
-                assert task.judge(point._replace(beta=beta)).dual <= reached + 1e-13
+                assert task.evaluate(point._replace(beta=beta)).dual <= reached + 1e-13
 
 
 def test_many_updates_at_once_are_single_ones_in_a_row() -> None:
@@ -161,7 +161,7 @@ def test_a_warm_start_is_rounded_to_the_quantum() -> None:
     solver = MPU(delta=0.01)
     state = solver.start(task, point)
     assert np.abs(solver.point(task, state).beta - beta).max() <= 0.5 / state.M
-    np.testing.assert_allclose(state.w, task.judge(solver.point(task, state)).w, rtol=1e-12)
+    np.testing.assert_allclose(state.w, task.evaluate(solver.point(task, state)).w_of_dual, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

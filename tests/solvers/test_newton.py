@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 import dualgap
 import matrix
-from dualgap.core.bias import Augmented, Free, NoBias
+from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, smoothed_curvature, smoothed_dual
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -23,7 +23,7 @@ from dualgap.solvers.second_order.newton import duals, fitted_bias, line_search
 from dualgap.solvers.second_order.quadratic import Quadratic, Smoothing
 
 AS_IT_IS = Smoothing(0.0, np.zeros(0))  # no smoothing
-BIASES = [NoBias(), Augmented(2.0), Free()]
+BIASES = [NoBias(), AugmentedBias(2.0), ExactBias()]
 SMOOTH = [name for name, loss in LOSSES.items() if np.isfinite(loss().smoothness)]
 every_loss = pytest.mark.parametrize("loss", SMOOTH)
 every_bias = pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias.kind)
@@ -61,7 +61,7 @@ def test_it_ends_at_the_optimum_that_a_general_method_finds(loss: str, bias: Any
         strength = problem.bias.strength(problem.lam) if bias.kind == "augmented" else 0.0
         pairs = list(zip(y.tolist(), (X @ w + b).tolist(), strict=True))
         values = np.array([problem.loss.value(*pair) for pair in pairs])
-        slopes = weight * np.array([problem.loss.slope(*pair) for pair in pairs]) / weight.sum()
+        slopes = weight * np.array([problem.loss.derivative(*pair) for pair in pairs]) / weight.sum()
         gradient = np.append(problem.lam * w + X.T @ slopes, strength * b + slopes.sum())
         gradient[-1] *= not isinstance(bias, NoBias)
         return 0.01 * w @ w + 0.5 * strength * b * b + weight @ values / weight.sum(), gradient
@@ -98,7 +98,7 @@ def test_least_squares_is_one_step(bias: Any) -> None:
 
 
 @every_loss
-def test_every_step_is_judged_once_and_begins_with_what_that_found(loss: str) -> None:
+def test_every_step_is_evaluated_once_and_begins_with_what_that_found(loss: str) -> None:
     X, y, _ = arrays(loss, n=500, d=20)
     outcome = dualgap.fit(X, y, loss=loss, solver="newton", gap=1e-8)
     assert outcome.converged
@@ -107,7 +107,7 @@ def test_every_step_is_judged_once_and_begins_with_what_that_found(loss: str) ->
     assert gaps == sorted(gaps, reverse=True)
     solver: Any = outcome.solver
     state = solver.aim(solver.start(outcome.problem, None), outcome.state.solver.tol)
-    for _ in outcome.trace:  # without judgements it makes its own gradients
+    for _ in outcome.trace:  # without evaluations it makes its own gradients
         state = solver.step(outcome.problem, state, 1, None)
     assert state.counts.entries == outcome.trace[-1].entries + (len(outcome.trace) - 1) * X.size
     np.testing.assert_allclose(state.w, outcome.coef, rtol=1e-9, atol=1e-11)
@@ -141,7 +141,7 @@ CEILINGS = [  # (data, loss, C, passes to 1e-2 and to 1e-4): some 1.2 times what
 
 
 def passes(X: Any, y: np.ndarray, gap: float, **options: Any) -> float:
-    """All entries read, those of judgements (a dot and an add) too, as a multiple of the entries there are."""
+    """All entries read, those of evaluations (a dot and an add) too, as a multiple of the entries there are."""
     outcome = dualgap.fit(X, y, solver="newton", gap=gap, **options)
     assert outcome.converged
     return outcome.trace[-1].entries / outcome.problem.source.entries + 2 * len(outcome.trace)
@@ -171,7 +171,7 @@ def test_threads_make_no_difference() -> None:
 
 @every_bias
 def test_a_run_goes_on_from_any_step(tmp_path: Path, bias: Any) -> None:
-    """Right after a judgement, which it is told again, and between two of them."""
+    """Right after an evaluation, which it is told again, and between two of them."""
     X, y, weight = arrays("logistic", n=300, d=12)
     for schedule in ({}, {"record_every": 900}):
         common: dict[str, Any] = dict(
@@ -220,21 +220,21 @@ def test_a_sample_stands_for_all_rows() -> None:
 @every_loss
 @pytest.mark.parametrize("scale", [1e-6, 0.02, 1.0, 30.0, 1e7])
 def test_the_search_along_a_step_goes_down_to_where_it_is_flat(loss: str, scale: float) -> None:
-    problem, (X, _, _) = setting(loss, Augmented(1.5)), arrays(loss)
+    problem, (X, _, _) = setting(loss, AugmentedBias(1.5)), arrays(loss)
     rng = np.random.default_rng(4)
     strength = problem.bias.strength(problem.lam)
     for _ in range(10):
         w, b = rng.normal(size=5) * rng.choice([0.1, 3.0]), float(rng.normal())
-        found = problem.judge(Point(w, b, duals(problem, AS_IT_IS, X @ w + b)))
-        gradient = np.append(problem.lam * (w - found.w), strength * (b - found.b))
+        found = problem.evaluate(Point(w, b, duals(problem, AS_IT_IS, X @ w + b)))
+        gradient = np.append(problem.lam * (w - found.w_of_dual), strength * (b - found.b))
         v = -scale * gradient * rng.uniform(0.2, 2.0, size=6)
         along = X @ v[:-1] + v[-1]
         pull = np.append(problem.lam * v[:-1], strength * v[-1])
         first, drift = float(gradient @ v), float(pull @ np.append(w, b))
         step = line_search(problem, AS_IT_IS, found.scores, along, first, drift, float(pull @ v))
         to, b_to = w + step * v[:-1], b + step * float(v[-1])
-        there = problem.judge(Point(to, b_to, duals(problem, AS_IT_IS, X @ to + b_to)))
-        slope = problem.lam * (to - there.w) @ v[:-1] + strength * (b_to - there.b) * v[-1]
+        there = problem.evaluate(Point(to, b_to, duals(problem, AS_IT_IS, X @ to + b_to)))
+        slope = problem.lam * (to - there.w_of_dual) @ v[:-1] + strength * (b_to - there.b) * v[-1]
         assert there.primal < found.primal
         assert abs(slope) <= 0.1001 * abs(first)
 
@@ -242,7 +242,7 @@ def test_the_search_along_a_step_goes_down_to_where_it_is_flat(loss: str, scale:
 @every_loss
 @pytest.mark.parametrize("off", [0.0, 50.0, -1e4])
 def test_a_free_bias_is_fitted_exactly(loss: str, off: float) -> None:
-    problem, (X, _, weight) = setting(loss, Free()), arrays(loss)
+    problem, (X, _, weight) = setting(loss, ExactBias()), arrays(loss)
     scores = X @ np.array([1.0, -0.5, 0.0, 2.0, 0.3]) + off
     share = weight * duals(problem, AS_IT_IS, scores + fitted_bias(problem, AS_IT_IS, scores))
     assert abs(share.sum()) <= 1e-10 * np.abs(share).sum()
@@ -305,7 +305,7 @@ def test_the_smoothed_slope_and_curvature_are_those_of_the_envelope(name: str, s
     """phi_gamma(s) = max over b of -b s - phi*(-b) - gamma/2 (b - centre)^2, by a grid and by differences."""
     rng, loss = np.random.default_rng(seed), LOSSES[name]()
     gamma, y, score = float(rng.uniform(0.2, 3.0)), float(rng.choice([-1.0, 1.0])), float(rng.normal(scale=2.0))
-    low, high = loss.box(y)
+    low, high = loss.dual_bounds(y)
     centre = np.array([float(np.clip(rng.normal(), low, high))])
 
     def value(b: float) -> float:

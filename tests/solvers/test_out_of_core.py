@@ -65,15 +65,15 @@ def made(name: str, **options: Any) -> Any:
 
 
 def driven(solver: Any, problem: Problem, visits: int, budget: int = 50) -> tuple[Any, list[Any]]:
-    """The state after so many visits, and all judgements on the way."""
-    state, judged = solver.start(problem, None), []
+    """The state after so many visits, and all evaluations on the way."""
+    state, evaluated = solver.start(problem, None), []
     while state.progress.visits < visits:
         state = solver.step(problem, state, min(budget, visits - state.progress.visits), None)
-        found = solver.judged(problem, state)
+        found = solver.evaluated(problem, state)
         if found is not None:
-            judged.append(found)
+            evaluated.append(found)
     solver.close(problem)
-    return state, judged
+    return state, evaluated
 
 
 def assert_follows(problem: Problem, state: Any, relative: float = 1e-12) -> None:
@@ -87,21 +87,21 @@ def assert_follows(problem: Problem, state: Any, relative: float = 1e-12) -> Non
 @pytest.mark.parametrize("bias", ["none", "augmented"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_judgement_in_passing_is_the_judgement_in_memory(name: str, loss: str, bias: str) -> None:
+def test_a_evaluation_in_passing_is_the_evaluation_in_memory(name: str, loss: str, bias: str) -> None:
     shapes = [sp.csr_array, np.asarray, lambda X: sp.csr_array(X.astype(np.float32)), lambda X: X.astype(np.float32)]
     matrix = shapes[(NAMES.index(name) + LOSSES.index(loss) + (bias == "none")) % 4]
     whole, streamed = problems(loss, bias, matrix)
-    state, judged = driven(made(name), streamed, 6000)
-    assert len(judged) >= 3
+    state, evaluated = driven(made(name), streamed, 6000)
+    assert len(evaluated) >= 3
     best = 0.0
-    for point, found in judged:
-        here = whole.judge(point)
+    for point, found in evaluated:
+        here = whole.evaluate(point)
         assert abs(found.primal - here.primal) <= found.primal_error + here.primal_error
         assert abs(found.dual - here.dual) <= found.dual_error + here.dual_error
-        np.testing.assert_allclose(found.w, here.w, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(found.w_of_dual, here.w_of_dual, rtol=1e-12, atol=1e-14)
         assert found.b == pytest.approx(here.b, rel=1e-12, abs=1e-14)
         assert found.primal + found.primal_error + found.dual_error >= found.dual
-        np.testing.assert_allclose(point.w, here.w, rtol=0.0, atol=1e-12 * (1 + np.abs(here.w).max()))
+        np.testing.assert_allclose(point.w, here.w_of_dual, rtol=0.0, atol=1e-12 * (1 + np.abs(here.w_of_dual).max()))
         assert here.dual >= best - 2 * here.dual_error  # coordinate steps only ever raise it
         best = here.dual
     assert_follows(whole, state)
@@ -113,13 +113,13 @@ def test_every_step_raises_the_dual(name: str, loss: str) -> None:
     whole, streamed = problems(loss, n=20, d=4)
     solver = made(name, cache=5)
     state = solver.start(streamed, None)
-    before = whole.judge(Point(state.w, state.progress.b, state.beta))
+    before = whole.evaluate(Point(state.w, state.progress.b, state.beta))
     rose = 0
     for _ in range(300):
         old = state.beta.copy()
         state = solver.step(streamed, state, 1, None)
-        solver.judged(streamed, state)
-        after = whole.judge(Point(state.w, state.progress.b, state.beta))
+        solver.evaluated(streamed, state)
+        after = whole.evaluate(Point(state.w, state.progress.b, state.beta))
         assert after.dual >= before.dual - after.dual_error - before.dual_error
         assert np.count_nonzero(old != state.beta) <= 1
         rose += after.dual > before.dual
@@ -175,7 +175,7 @@ def test_a_thread_that_reads_leaves_w_where_the_duals_are() -> None:
     here = Problem(whole, make_loss("logistic"), 1e-3 / n)
     while state.progress.number < 40:
         state = solver.step(problem, state, 3000, None)
-        solver.judged(problem, state)
+        solver.evaluated(problem, state)
         assert_follows(here, state, 1e-11)
     solver.close(problem)
 
@@ -226,7 +226,7 @@ def test_resuming_in_memory_is_never_having_stopped(name: str, bias: str, tmp_pa
 def test_resuming_from_disk_is_never_having_stopped(
     name: str, long_rows: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever a run is cut, also where a judgement has just been made; rows that get longer make the ring grow."""
+    """Wherever a run is cut, also where an evaluation has just been made; rows that get longer make the ring grow."""
     small_batches(monkeypatch)
     X, y, weight = data(d=20)
     if long_rows:
@@ -236,9 +236,9 @@ def test_resuming_from_disk_is_never_having_stopped(
     extra: dict[str, Any] = {"lockstep": True} if name == "cached-loops" else {"inner": 4}
     common: dict[str, Any] = {"solver": name, "cache": 17, "gap": 0.0, "bias": "augmented", **extra}
     long = dualgap.fit(path, max_steps=1201, **common)
-    judged = {record.visits for record in long.trace[:-1]}
-    assert len(judged) >= 2
-    for stop in sorted({1, *range(60, 1200, 120), *range(7, 1200, 197), *judged}):
+    evaluated = {record.visits for record in long.trace[:-1]}
+    assert len(evaluated) >= 2
+    for stop in sorted({1, *range(60, 1200, 120), *range(7, 1200, 197), *evaluated}):
         dualgap.save_state(tmp_path / "run.npz", dualgap.fit(path, max_steps=stop, **common))
         rest = dualgap.fit(path, max_steps=1201, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
         if name == "cached-loops":

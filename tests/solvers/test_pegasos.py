@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.stats import chisquare
 
 import dualgap
-from dualgap.core.bias import Augmented, Free, NoBias
+from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -51,7 +51,7 @@ class Literal:
         source = task.source
         self.rho = getattr(task.bias, "rho", 0.0)
         self.X = np.column_stack([source.rows.matrix, np.full(source.n, self.rho)])  # type: ignore[attr-defined]
-        self.y, self.share = source.y, source.weight * task.present / task.total_weight
+        self.y, self.share = source.y, source.weight * task.epoch_size / task.total_weight
         self.lam, self.solver = task.lam, solver
         self.bias_step = solver.bias_step if task.bias.kind == "exact" else 0.0
         self.w, self.b, self.t = np.zeros(self.X.shape[1]), 0.0, 0
@@ -104,7 +104,7 @@ def test_the_pseudo_code(k: int, projection: bool, sampling: str) -> None:
     compare(problem(), solver, 60)
 
 
-@pytest.mark.parametrize("bias", [NoBias(), Augmented(0.7), Free()], ids=lambda bias: bias.kind)
+@pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(0.7), ExactBias()], ids=lambda bias: bias.kind)
 @pytest.mark.parametrize("k", [1, 6])
 def test_the_pseudo_code_with_weights_and_biases(bias: Any, k: int) -> None:
     task = problem(bias=bias, weighted=True)
@@ -173,11 +173,11 @@ class TestEquivalences:
         there = Problem(in_memory(np.repeat(X, weight, axis=0), np.repeat(y, weight)), make_loss("hinge"), 0.05)
         ends = []
         for task in (here, there):
-            solver = Pegasos(k=task.present, sampling="distinct")
+            solver = Pegasos(k=task.epoch_size, sampling="distinct")
             ends.append(model(solver.step(task, solver.start(task, None), 300 * solver.k, None)))
         np.testing.assert_allclose(ends[0], ends[1], rtol=1e-9)
 
-    @pytest.mark.parametrize("bias", [NoBias(), Augmented(2.0), Free()], ids=lambda bias: bias.kind)
+    @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(2.0), ExactBias()], ids=lambda bias: bias.kind)
     def test_single_rows_without_projection_are_sgd_r(self, bias: Any) -> None:
         task = problem(bias=bias, weighted=True)
         left, right = Pegasos(seed=8), SGDr(seed=8)
@@ -229,7 +229,7 @@ def iterates(solver: Pegasos, task: Problem, steps: int) -> tuple[list[np.ndarra
 
 class TestOutputs:
     @pytest.mark.parametrize("T0", [0, 1, 33])
-    @pytest.mark.parametrize("bias", [NoBias(), Augmented(0.7), Free()], ids=lambda bias: bias.kind)
+    @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(0.7), ExactBias()], ids=lambda bias: bias.kind)
     def test_an_average_is_the_mean_over_its_window(self, bias: Any, T0: int) -> None:
         task, solver = problem(bias=bias, weighted=True), Pegasos(k=3, output="average", T0=T0, seed=1, first_w="ball")
         found, state = iterates(solver, task, 230)
@@ -272,7 +272,7 @@ class TestOutputs:
 class TestNumbers:
     @pytest.mark.parametrize("k", [1, 4])
     def test_the_norm_does_not_drift(self, k: int) -> None:
-        task, solver = problem(lam=1e-4, bias=Augmented(3.0)), Pegasos(k=k, projection=True)
+        task, solver = problem(lam=1e-4, bias=AugmentedBias(3.0)), Pegasos(k=k, projection=True)
         state = solver.start(task, None)
         for _ in range(5):
             state = solver.step(task, state, 300_000 if jit.compiled else 1500, None)
@@ -339,7 +339,7 @@ class TestRandomStopping:
         tail = math.log(T / 0.5) / (lam * T)
         assert excess_bound(task, T, False) == pytest.approx(42 * 4 * 25 * tail)
         assert excess_bound(task, T, True) == pytest.approx(42 * (0.1 + 5.0) ** 2 * tail)
-        augmented = Problem(task.source, task.loss, lam, Augmented(12.0))
+        augmented = Problem(task.source, task.loss, lam, AugmentedBias(12.0))
         assert excess_bound(augmented, T, False) == pytest.approx(42 * 4 * 169 * tail)
 
     def test_the_bound_is_for_rows_of_length_1_at_least(self) -> None:
@@ -418,7 +418,7 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())) or "plain")
 def test_budgets_make_no_difference(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
-    task, ends = problem(bias=Augmented(0.5), weighted=True), []
+    task, ends = problem(bias=AugmentedBias(0.5), weighted=True), []
     solver = Pegasos(seed=9, **options)
     for size in (1, 7, 1000):
         state = solver.start(task, None)
@@ -459,10 +459,10 @@ class TestDualPoints:
         point = solver.point(task, state)
         np.testing.assert_allclose(point.beta, task.source.y * np.minimum(share, 1.0), rtol=1e-14)
         assert (state.walk.t < state.walk.steps) == skip
-        assert math.isfinite(task.judge(point).dual)
+        assert math.isfinite(task.evaluate(point).dual)
 
     @pytest.mark.parametrize("solver", [Pegasos(polish=1), Pegasos(polish=3), SGDr(polish=1)])
-    @pytest.mark.parametrize("bias", [NoBias(), Augmented(2.0)], ids=lambda bias: bias.kind)
+    @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(2.0)], ids=lambda bias: bias.kind)
     def test_a_polished_dual_is_at_least_as_good(self, solver: Any, bias: Any) -> None:
         task, reached = problem(bias=bias, weighted=True), []
         rng = np.random.default_rng(0)
@@ -471,7 +471,7 @@ class TestDualPoints:
             before = start.copy()
             polished = solver.improve_dual(task, start, 0.0, 77)
             assert np.array_equal(start, before)
-            values = [task.judge(Point(np.zeros(4), 0.0, point)).dual for point in (start, polished)]
+            values = [task.evaluate(Point(np.zeros(4), 0.0, point)).dual for point in (start, polished)]
             assert values[1] >= values[0] - 1e-14
             assert np.array_equal(polished, solver.improve_dual(task, start, 0.0, 77))
             assert not np.array_equal(polished, solver.improve_dual(task, start, 0.0, 78))
@@ -481,7 +481,7 @@ class TestDualPoints:
     def test_more_sweeps_polish_more(self) -> None:
         task = problem()
         values = [
-            task.judge(Point(np.zeros(4), 0.0, Pegasos(polish=sweeps).improve_dual(task, np.zeros(20), 0.0, 1))).dual
+            task.evaluate(Point(np.zeros(4), 0.0, Pegasos(polish=sweeps).improve_dual(task, np.zeros(20), 0.0, 1))).dual
             for sweeps in (1, 4, 16)
         ]
         assert values == sorted(set(values))

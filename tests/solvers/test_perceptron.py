@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualgap
-from dualgap.core.bias import Augmented, Free, NoBias
+from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Problem
 from dualgap.data.sources import in_memory
@@ -19,7 +19,7 @@ from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal.perceptron import Perceptron, vote
 from dualgap.solvers.primal.sgd import SGD
 
-BIASES = {"none": NoBias(), "augmented": Augmented(2.0), "exact": Free()}
+BIASES = {"none": NoBias(), "augmented": AugmentedBias(2.0), "exact": ExactBias()}
 
 
 def problem(n: int = 30, d: int = 4, bias: Any = None, weighted: bool = False, seed: int = 2) -> Problem:
@@ -136,7 +136,7 @@ class TestLimitOfSGD:
     @pytest.mark.parametrize("order", ["given", "permutation", "random"])
     @pytest.mark.parametrize("averaged", [False, True])
     def test_on_whole_numbers_any_rate_above_1_is_the_limit(self, order: str, averaged: bool) -> None:
-        task = problem(bias=Augmented(1.0))
+        task = problem(bias=AugmentedBias(1.0))
         perceptron = Perceptron(order=order, averaged=averaged)
         expected = perceptron.point(task, run(perceptron, task, 150))
         free = Problem(task.source, task.loss, 0.0, task.bias)
@@ -171,7 +171,7 @@ def test_the_mistake_bound(seed: int, n: int, d: int, voted: bool) -> None:
     star /= np.linalg.norm(star)
     X += 0.1 * np.sign(X @ star)[:, None] * star
     task = Problem(in_memory(X, np.sign(X @ star)), make_loss("hinge"), 0.1)
-    gamma, R = np.abs(X @ star).min(), math.sqrt(task.source.norms.max())
+    gamma, R = np.abs(X @ star).min(), math.sqrt(task.source.squared_norms.max())
     solver = Perceptron(order="random", voted=voted, seed=seed % 11)
     state = run(solver, task, 500)
     assert state.counts.updates <= (R / gamma) ** 2 * (1.0 + 1e-12)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dualgap
-from dualgap.core.bias import Augmented, NoBias
+from dualgap.core.bias import AugmentedBias, NoBias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -101,19 +101,19 @@ def test_alias_tables_hold_the_probabilities(values: list[float]) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_step_raises_the_dual_and_keeps_w(loss: str, order: str) -> None:
-    task = problem(loss, n=15, d=4, bias=Augmented(0.7))
+    task = problem(loss, n=15, d=4, bias=AugmentedBias(0.7))
     solver = SDCA(order=order, seed=2)
     state = solver.start(task, None)
     before, last = -math.inf, None
     for step in range(90):
         state = solver.step(task, state, 1, last)
         point = solver.point(task, state)
-        judged = task.judge(point)
-        assert judged.dual >= before - 1e-12 * (1.0 + abs(before))
-        assert math.isfinite(judged.dual)
-        np.testing.assert_allclose(judged.w, state.w, rtol=1e-11, atol=1e-13)
-        assert judged.b == pytest.approx(state.b, rel=1e-11, abs=1e-13)
-        before, last = judged.dual, (judged if step % 15 == 14 else None)
+        evaluated = task.evaluate(point)
+        assert evaluated.dual >= before - 1e-12 * (1.0 + abs(before))
+        assert math.isfinite(evaluated.dual)
+        np.testing.assert_allclose(evaluated.w_of_dual, state.w, rtol=1e-11, atol=1e-13)
+        assert evaluated.b == pytest.approx(state.b, rel=1e-11, abs=1e-13)
+        before, last = evaluated.dual, (evaluated if step % 15 == 14 else None)
 
 
 @pytest.mark.parametrize("T0", [0, 7, 33])
@@ -125,7 +125,7 @@ def test_average_is_the_mean_of_the_iterates(T0: int) -> None:
     expected = np.mean(found[start:], axis=0)
     point = solver.point(task, state)
     np.testing.assert_allclose(point.beta, expected, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(point.w, task.judge(point).w, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(point.w, task.evaluate(point).w_of_dual, rtol=1e-12, atol=1e-14)
     assert len(found[start:]) == 400 - start + 1
 
 
@@ -188,7 +188,7 @@ def test_an_averaged_model_has_a_certificate() -> None:
 def test_clipping_touches_only_what_is_outside() -> None:
     for loss in LOSSES:
         task = problem(loss)
-        low, high = zip(*(task.loss.box(y) for y in task.source.y), strict=True)
+        low, high = zip(*(task.loss.dual_bounds(y) for y in task.source.y), strict=True)
         beta = np.random.default_rng(1).normal(size=task.source.n) * 3
         np.testing.assert_array_equal(clipped(task, beta), np.clip(beta, low, high))
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import dualgap
-from dualgap.core.bias import Augmented, Free, NoBias
+from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -25,7 +25,7 @@ from dualgap.solvers.primal.descent import model_of
 from dualgap.solvers.primal.rates import RATES
 from dualgap.solvers.primal.sgd import SGD
 
-BIASES = {"none": NoBias(), "augmented": Augmented(0.7), "exact": Free()}
+BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
 FEW = ("hinge", "squared", "logistic")
 
 
@@ -56,7 +56,7 @@ def dense(task: Problem) -> np.ndarray:
 
 def shares(task: Problem) -> np.ndarray:
     """What multiplies the loss of each row."""
-    return task.source.weight * (task.present / task.total_weight)
+    return task.source.weight * (task.epoch_size / task.total_weight)
 
 
 def longest(task: Problem, inverse: np.ndarray | None = None) -> float:
@@ -94,7 +94,7 @@ def written(
     mean, mean_b, r = np.zeros_like(w), 0.0, 0.0
     ws, bs = [w], [b]
     for t, i in enumerate(order, 1):
-        gradient = share[i] * task.loss.slope(y[i], X[i] @ w + b)
+        gradient = share[i] * task.loss.derivative(y[i], X[i] @ w + b)
         if t >= T0:
             r_before, r = r, r + eta(t) - A * square * eta(t) ** 2 / 2
             mean = r_before / r * mean + (r - r_before) / r * w
@@ -143,7 +143,7 @@ class TestAsWritten:
     def test_every_loss_rate_and_bias(self, loss: str) -> None:
         for kind, bias in itertools.product(RATES, BIASES):
             task = problem(loss, bias=BIASES[bias])
-            steps = 2 * task.present + 5
+            steps = 2 * task.epoch_size + 5
             A = task.loss.zhang_pairs[0][0]
             solver = SGD(eta0=0.01, learning_rate=kind, average=True, order="given", bias_step=0.3, T0=4)
             state = run(solver, task, steps)
@@ -156,7 +156,7 @@ class TestAsWritten:
 
     def test_the_default_rate_is_bottous_and_the_default_inverse_rate_is_pegasos(self) -> None:
         task = problem()
-        steps = 2 * task.present
+        steps = 2 * task.epoch_size
         found = last(run(SGD(eta0=0.3, order="given"), task, steps))[0]
         assert_close(found, written(task, in_order(task, steps), formula("bottou", 0.3, task.lam)).w[-1])
         found = last(run(SGD(learning_rate="inverse", order="given"), task, steps))[0]
@@ -167,7 +167,7 @@ class TestAsWritten:
         task, solver = problem(), SGD(eta0=0.2, order=order, seed=5)
         state, picks = solver.start(task, None), []
         for _ in range(3):
-            state = solver.step(task, state, task.present, None)
+            state = solver.step(task, state, task.epoch_size, None)
             picks.append(state.picks.copy())
         assert len({tuple(epoch) for epoch in picks}) == 3
         assert all(set(epoch) <= set(np.flatnonzero(task.source.weight)) for epoch in picks)
@@ -181,7 +181,7 @@ class TestAsWritten:
             solver = SGD(eta0=0.05, average=True, preconditioner=preconditioner)
             points = []
             for layout in (np.asarray, sp.csr_matrix):
-                task = problem(layout=layout, bias=Free())
+                task = problem(layout=layout, bias=ExactBias())
                 points.append(solver.point(task, run(solver, task, 100)))
             assert_close(points[1].w, points[0].w)
             assert_close(points[1].b, points[0].b)
@@ -213,7 +213,7 @@ class TestPreconditioner:
                 inverse = np.linalg.inv(given_S)
             else:
                 continue
-            A, steps = task.loss.zhang_pairs[0][0], 2 * task.present + 3
+            A, steps = task.loss.zhang_pairs[0][0], 2 * task.epoch_size + 3
             solver = SGD(eta0=0.01, learning_rate="sqrt", average=True, order="given", preconditioner=given_S)
             state = run(solver, task, steps)
             eta = formula("sqrt", 0.01, task.lam)
@@ -399,7 +399,7 @@ class TestWithoutRegulariser:
             scores = dense(task) @ outcome.coef + outcome.intercept
             values = [task.loss.value(y, p) for y, p in zip(task.source.y, scores, strict=True)]
             assert outcome.certificate.primal == pytest.approx(np.average(values, weights=task.source.weight))
-            expected = written(task, in_order(task, 3 * task.present), formula("constant", 0.01, 0.0))
+            expected = written(task, in_order(task, 3 * task.epoch_size), formula("constant", 0.01, 0.0))
             assert_close(last(outcome.state.solver)[0], expected.w[-1])
             assert_close(last(outcome.state.solver)[1], expected.b[-1])
 
@@ -407,8 +407,8 @@ class TestWithoutRegulariser:
         task = problem(lam=0.0)
         for beta in (task.source.y, np.zeros(task.source.n), 0.5 * task.source.y):
             for bias in BIASES.values():
-                judged = task.with_bias(bias).judge(Point(np.zeros(4), 0.0, beta))
-                assert (judged.dual, judged.dual_error) == (0.0, 0.0)
+                evaluated = task.with_bias(bias).evaluate(Point(np.zeros(4), 0.0, beta))
+                assert (evaluated.dual, evaluated.dual_error) == (0.0, 0.0)
 
     def test_a_loss_of_0_is_the_optimum_and_is_said_to_be(self) -> None:
         X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
@@ -501,7 +501,7 @@ def least(task: Problem, lam: float) -> tuple[float, np.ndarray]:
 
     def objective(w: np.ndarray) -> tuple[float, np.ndarray]:
         scores = X @ w
-        slopes = np.array([task.loss.slope(*pair) for pair in zip(y, scores, strict=True)])
+        slopes = np.array([task.loss.derivative(*pair) for pair in zip(y, scores, strict=True)])
         return mean_loss(task, w) + 0.5 * lam * float(w @ w), X.T @ slopes / len(y) + lam * w
 
     found = minimize(objective, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 50})
@@ -548,7 +548,7 @@ class TestEveryRun:
 
         for t in range(1, steps + 1):
             i, before, after = seen.rows[t - 1], seen.w[t - 1], seen.w[t]
-            eta, slope = rate.at(t), share[i] * task.loss.slope(y[i], float(X[i] @ before))
+            eta, slope = rate.at(t), share[i] * task.loss.derivative(y[i], float(X[i] @ before))
             x_length, w_length = (math.sqrt(v @ inverse @ v) for v in (X[i], before))
             for w in (np.zeros(3), before, after, *(spread * rng.normal(size=(4, 3)))):
                 near, far = (after - w) @ S @ (after - w), (before - w) @ S @ (before - w)
@@ -562,7 +562,7 @@ class TestEveryRun:
         """The regret of the whole run, for each pair (A, B) of the loss and whatever w it is compared with."""
         task = problem(loss, n=7, d=3, lam=0.0, seed=seed, weighted=False)
         square = longest(task)
-        eta, T = share / square, 4 * task.present
+        eta, T = share / square, 4 * task.epoch_size
         seen = watched(SGD(eta0=eta, learning_rate="constant", order="given"), task, T)
         assert seen.rows == in_order(task, T)
         suffered = np.mean([losses_of(task, [i], w)[0] for i, w in zip(seen.rows, seen.w, strict=False)])

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.core.bias import Augmented, Free, NoBias
+from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -18,7 +18,7 @@ from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal.sgd_qn import SGDQN
 from dualgap.solvers.primal.svmsgd import SvmSgd, calibrated
 
-BIASES = {"none": NoBias(), "augmented": Augmented(0.7), "exact": Free()}
+BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
 
 
 def problem(
@@ -43,20 +43,20 @@ class Written(NamedTuple):
 def written(task: Problem, steps: int, eta0: float, skip: int, bias_step: float) -> Written:
     """A constant feature is one more column, whose w is b/rho; a row without a slope leaves the secant to the next."""
     X, y, lam = task.source.rows.matrix, task.source.y, task.lam  # type: ignore[attr-defined]
-    share = task.source.weight * (task.present / task.total_weight)
+    share = task.source.weight * (task.epoch_size / task.total_weight)
     rows = np.flatnonzero(task.source.weight)
     rho = getattr(task.bias, "rho", 0.0)
     X = np.column_stack([X, np.full(len(y), rho)])
     w, b, B, due, secants = np.zeros(X.shape[1]), 0.0, np.full(X.shape[1], eta0), False, 0
     for t in range(1, steps + 1):
         i = rows[(t - 1) % rows.size]
-        g = task.loss.slope(y[i], float(X[i] @ w) + b)
+        g = task.loss.derivative(y[i], float(X[i] @ w) + b)
         change = -share[i] * g * B * X[i]
         w = w + change
         if task.bias.kind == "exact":
             b -= share[i] * g * bias_step / (lam * (t + 1.0 / (lam * eta0)))
         if due and g != 0.0:
-            later = task.loss.slope(y[i], float(X[i] @ w) + b)
+            later = task.loss.derivative(y[i], float(X[i] @ w) + b)
             there = X[i] != 0.0
             secant = lam + share[i] * (later - g) * X[i][there] / change[there]
             B = B.copy()
@@ -133,7 +133,7 @@ def test_the_first_rate_is_svmsgds() -> None:
 
 
 def test_a_warm_start_begins_there() -> None:
-    task = problem(bias=Augmented(1.0))
+    task = problem(bias=AugmentedBias(1.0))
     point = Point(np.arange(5.0), 0.75, None)
     solver = SGDQN(eta0=0.1)
     begun = solver.point(task, solver.start(task, point))

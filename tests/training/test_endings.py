@@ -13,7 +13,7 @@ import pytest
 
 import dualgap
 import endings
-from dualgap.core.problem import Judgement, Point, Problem
+from dualgap.core.problem import Evaluation, Point, Problem
 from dualgap.data.sources import in_memory
 from dualgap.training.loop import Counts, solve
 from dualgap.training.stopping import GapBelow, Reason
@@ -57,7 +57,7 @@ class Idle(NamedTuple):
 class IdleSolver:
     """It pauses without a visit, for ever; it may claim to be at the optimum."""
 
-    name = meaning = "idle"
+    name = summary = "idle"
 
     def __init__(self, claim: Reason | None) -> None:
         self.claim = claim
@@ -65,7 +65,7 @@ class IdleSolver:
     def start(self, problem: Problem, warm: Point | None) -> Idle:
         return Idle(np.full(problem.source.d, 0.01))
 
-    def step(self, problem: Problem, state: Idle, budget: int, last: Judgement | None) -> Idle:
+    def step(self, problem: Problem, state: Idle, budget: int, last: Evaluation | None) -> Idle:
         return state
 
     def point(self, problem: Problem, state: Idle) -> Point:

@@ -20,7 +20,7 @@ import pytest
 
 import dualgap
 from dualgap.core.losses import LOSSES, Hinge
-from dualgap.core.problem import Certificate, Judgement, Point, Problem
+from dualgap.core.problem import Certificate, Evaluation, Point, Problem
 from dualgap.data.sources import in_memory
 from dualgap.solvers import SOLVERS
 from dualgap.solvers.dual.dcd import DCD
@@ -140,18 +140,20 @@ def test_best_values_are_kept_and_never_worsen() -> None:
 
 def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
     """The schedule, in the counted nanoseconds it is made of; benchmarks/ has the measured share."""
-    from dualgap.training.loop import judging_cost, training_cost
+    from dualgap.training.loop import evaluation_cost, training_cost
 
     X, y = toy(3000, 40)
     outcome = dualgap.fit(X, y, C=10.0, gap=1e-6, max_epochs=None, solver="dcd")
     last = outcome.trace[-1]
-    judging = (len(outcome.trace) - 1) * judging_cost(outcome.problem)
+    evaluating = (len(outcome.trace) - 1) * evaluation_cost(outcome.problem)
     assert len(outcome.trace) > 4
-    assert judging <= 0.25 * (judging + training_cost(outcome.problem, Counts(last.visits, last.updates, last.entries)))
+    assert evaluating <= 0.25 * (
+        evaluating + training_cost(outcome.problem, Counts(last.visits, last.updates, last.entries))
+    )
 
 
 @pytest.mark.parametrize(
-    ("before", "gap", "judgements", "expected"),
+    ("before", "gap", "evaluations", "expected"),
     [
         (1e-1, 1e-2, 1, 1250),  # a tenth in 1,000 visits: as much again, and a quarter for good measure
         (1e-1, 2e-2, 1, 2327),
@@ -165,11 +167,11 @@ def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
         (1e-1, 1e-3, 1, 2000),  # it has arrived
     ],
 )
-def test_judgements_aim_at_the_gap_asked_for(before: float, gap: float, judgements: int, expected: int) -> None:
+def test_evaluations_aim_at_the_gap_asked_for(before: float, gap: float, evaluations: int, expected: int) -> None:
     X, y = toy(4000, 40)
     loop = Loop(DCD(), Problem(in_memory(X, y), Hinge(), 1e-3), tol=1e-3)
     loop.certificate = loop.certificate._replace(relative_gap=gap)
-    loop._gap, loop._judgements = before, judgements
+    loop._gap, loop._evaluations = before, evaluations
     loop.state = loop.state._replace(sweep=loop.state.sweep._replace(visits=400_000, entries=20_000_000))
     assert loop._aimed(2000, Counts(1000, 500, 60_000)) == expected
     loop.tol = 0.0
@@ -289,12 +291,12 @@ class Liar(NamedTuple):
 class LyingSolver:
     """It drifts: its w has nothing to do with its beta, and it claims to be finished."""
 
-    name = meaning = "liar"
+    name = summary = "liar"
 
     def start(self, problem: Problem, warm: Point | None) -> Liar:
         return Liar(np.ones(problem.source.d), problem.source.y * 0.5, Counts())
 
-    def step(self, problem: Problem, state: Liar, budget: int, last: Judgement | None) -> Liar:
+    def step(self, problem: Problem, state: Liar, budget: int, last: Evaluation | None) -> Liar:
         return state._replace(counts=Counts(state.counts.visits + budget, 0, 1))
 
     def point(self, problem: Problem, state: Liar) -> Point:

@@ -118,14 +118,16 @@ def test_another_seed_is_another_split_and_weights_go_along() -> None:
     weight = np.linspace(0.5, 2.0, 80)
     source = in_memory(X, 1.0 * y, weight)
     first, second = (split_off(source, 0.3, seed) for seed in (0, 1))
-    assert not np.array_equal(first[1].y, second[1].y) or not np.array_equal(first[1].norms, second[1].norms)
+    assert not np.array_equal(first[1].y, second[1].y) or not np.array_equal(
+        first[1].squared_norms, second[1].squared_norms
+    )
     for kept, held_out in (first, second):
         assert sorted([*kept.weight, *held_out.weight]) == sorted(weight)
         for part in (kept, held_out):
             for i in range(part.n):
                 (where,) = np.flatnonzero((part.rows.matrix[i] == X).all(axis=1))  # type: ignore[union-attr]
                 assert (part.y[i], part.weight[i]) == (y[where], weight[where])
-                assert part.norms[i] == source.norms[where]
+                assert part.squared_norms[i] == source.squared_norms[where]
 
 
 def test_sparse_rows_are_split_like_dense_ones() -> None:
@@ -139,7 +141,7 @@ def test_sparse_rows_are_split_like_dense_ones() -> None:
             whole = sp.csr_matrix((rows.values, rows.columns, rows.starts), shape=(right.n, right.d)).toarray()
             assert np.array_equal(whole, left.rows.matrix)  # type: ignore[union-attr]
             assert np.array_equal(right.y, left.y)
-            np.testing.assert_allclose(right.norms, left.norms)
+            np.testing.assert_allclose(right.squared_norms, left.squared_norms)
 
 
 def test_held_out_weights_count() -> None:

@@ -63,7 +63,7 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     model = load_model(model_file)
     fault = contradiction(model)
     if fault is None:
-        found = judge(model, _rows(model, data_file, zero_based))
+        found = evaluate(model, _rows(model, data_file, zero_based))
     else:
         found = Verdict(NOT_TRUE, fault, None, _duals(model), model.certificate, None)
     if as_json:
@@ -175,8 +175,8 @@ def contradiction(model: Model) -> str | None:
     return None
 
 
-def judge(model: Model, rows: Rows) -> Verdict:
-    """Build the problem anew, judge the stored point, and compare."""
+def evaluate(model: Model, rows: Rows) -> Verdict:
+    """Build the problem anew, evaluate the stored point, and compare."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
     from ..core.problem import ABSOLUTE_SHARE, Point, Problem
@@ -201,7 +201,7 @@ def judge(model: Model, rows: Rows) -> Verdict:
             fault = "the stored hashes of the rows that have duals are not those of the training rows"
     if fault is not None:
         return Verdict(NOT_TRUE, fault, order, duals, stored, None)
-    if beta is None and not rows.source.resident:
+    if beta is None and not rows.source.in_memory:
         raise InputError(
             "the model was saved without duals: its bound can be recomputed only where all rows fit in memory"
         )
@@ -302,13 +302,13 @@ def dual_from_slopes(problem: Problem, w: Floats, b: float) -> Floats:
 
     from ..core.problem import Point
 
-    scores = problem.judge(Point(w, b, None)).scores
+    scores = problem.evaluate(Point(w, b, None)).scores
     pairs = zip(problem.source.y.tolist(), scores.tolist(), strict=True)
-    beta = np.array([-problem.loss.slope(y, score) for y, score in pairs])
+    beta = np.array([-problem.loss.derivative(y, score) for y, score in pairs])
     nowhere = np.zeros(problem.source.d)
 
     def negated_bound(s: float) -> float:
-        return -problem.judge(Point(nowhere, 0.0, s * beta)).dual
+        return -problem.evaluate(Point(nowhere, 0.0, s * beta)).dual
 
     best: Any = minimize_scalar(negated_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-6})
     return beta if negated_bound(1.0) <= best.fun else float(best.x) * beta

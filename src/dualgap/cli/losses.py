@@ -14,7 +14,7 @@ def command(as_json: bool) -> None:
     from ..core.losses import LOSSES, parameters_of
 
     found = [
-        {"name": name, "task": loss.task, "meaning": loss.meaning, "parameters": parameters_of(loss)}
+        {"name": name, "task": loss.task, "meaning": loss.summary, "parameters": parameters_of(loss)}
         for name, loss in LOSSES.items()
     ]
     if as_json:

@@ -28,7 +28,7 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
         found = [
             {
                 "name": name,
-                "meaning": cls.meaning,
+                "summary": cls.summary,
                 "losses": [loss for loss in LOSSES if can_train(cls, loss)],
                 "options": [asdict(option) for option in options_of(cls)],
             }
@@ -38,7 +38,7 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
         return
     for name, cls in chosen.items():
         click.secho(name, bold=True)
-        click.echo(click.wrap_text(cls.meaning, shutil.get_terminal_size().columns - 1))
+        click.echo(click.wrap_text(cls.summary, shutil.get_terminal_size().columns - 1))
         rows = [[option.name, option.type, str(option.default), option.help] for option in options_of(cls)]
         if rows:
             print_table(["option", "type", "default", "meaning"], rows)

@@ -95,7 +95,7 @@ class Trained:
         certificate = model.certificate
         return {
             "solver": model.solver,
-            "solver_why": self.outcome.why or None,
+            "solver_why": self.outcome.auto_reason or None,
             "loss": _loss_words(outcome.problem.loss),
             "C": model.C,
             "lam": outcome.problem.lam,
@@ -140,7 +140,7 @@ class Trained:
                 ),
             ]
         )
-        click.echo(meaning(certificate, self.outcome.problem.lam))
+        click.echo(statement(certificate, self.outcome.problem.lam))
         size = size_of(self.file.stat().st_size)
         duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
         click.echo(f"model: {self.file} ({size}, {duals})")
@@ -149,7 +149,7 @@ class Trained:
         """A sentence about scales of the data that make training slow; rows on disk are not read again for it."""
         from ..data.scales import scales
 
-        if not self.outcome.problem.source.resident or self.settings.expand is not None:
+        if not self.outcome.problem.source.in_memory or self.settings.expand is not None:
             return ""
         return scales(self.data.X)
 
@@ -184,8 +184,8 @@ class Introduction:
         if data.classes is not None:
             lines.append(f"  positive class: {shown(data.classes[1])}, negative: {shown(data.classes[0])}")
         lines.append(f"{_loss_words(problem.loss)} loss, {strength}, {bias}, solver {task.solver.name}")
-        if task.why:
-            lines.append(f"  auto chose {task.solver.name}: {task.why}")
+        if task.auto_reason:
+            lines.append(f"  auto chose {task.solver.name}: {task.auto_reason}")
         return lines
 
 
@@ -205,7 +205,7 @@ def _objective(form: str) -> str:
     return "|w|^2/2 + C * sum of losses" if form == "J" else "mean of the losses"
 
 
-def meaning(certificate: Any, lam: float) -> str:
+def statement(certificate: Any, lam: float) -> str:
     """What a certificate proves, in one sentence."""
     if lam == 0:
         return (

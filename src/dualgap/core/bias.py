@@ -7,16 +7,16 @@ kind                          r(b)                       best b                 
 ============================  =========================  ==========================  =====================
 ``NoBias``                    b = 0                      0                           0
 ``Centred(centre, strength)`` strength/2 (b - centre)^2  centre + z / strength       -centre z - z^2 / (2 strength)
-``Augmented(rho)``            Centred(0, lam / rho^2)    rho^2 z / lam               -rho^2 z^2 / (2 lam)
-``Free``                      0                          any, and z must be 0        0 where z = 0, else -infinity (*)
+``AugmentedBias(rho)``        Centred(0, lam / rho^2)    rho^2 z / lam               -rho^2 z^2 / (2 lam)
+``ExactBias``                 0                          any, and z must be 0        0 where z = 0, else -infinity (*)
 ============================  =========================  ==========================  =====================
 
 (*) ``Problem`` has a bound that holds for a z that is 0 but for rounding.
 
-``Augmented(rho)`` is the constant feature ``rho`` of Panagiotakopoulos and Tsampouka (section 2). Every kind a solver
-meets is Centred in disguise: it starts b at ``centre`` and adds ``rate * c_i * step`` to it with each dual step, where
-``rate = 1 / (N strength)`` (0 for NoBias). So no solver asks which kind it has. A free bias is found by solving
-centred problems in a row (the proximal point method, ``solvers/free_bias.py``).
+``AugmentedBias(rho)`` is the constant feature ``rho`` of Panagiotakopoulos and Tsampouka (section 2). Every kind a
+solver meets is Centred in disguise: it starts b at ``centre`` and adds ``rate * c_i * step`` to it with each dual
+step, where ``rate = 1 / (N strength)`` (0 for NoBias). So no solver asks which kind it has. A free bias is found by
+solving centred problems in a row (the proximal point method, ``solvers/free_bias.py``).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NoBias:
 
 
 @dataclass(frozen=True)
-class Augmented:
+class AugmentedBias:
     """A constant feature of value rho, regularised like the others."""
 
     rho: float = 1.0
@@ -98,7 +98,7 @@ class Centred:
 
 
 @dataclass(frozen=True)
-class Free:
+class ExactBias:
     """A bias that is not regularised. Dual points must satisfy ``sum_i c_i beta_i = 0``."""
 
     kind = "exact"
@@ -120,7 +120,7 @@ class Free:
 
 def make_bias(kind: str | Bias, rho: float = 1.0) -> Bias:
     """A bias from its name on the command line."""
-    if isinstance(kind, NoBias | Augmented | Centred | Free):
+    if isinstance(kind, NoBias | AugmentedBias | Centred | ExactBias):
         return kind
     rho = number("rho", rho, zero=True)
     if not isinstance(kind, str):
@@ -128,7 +128,7 @@ def make_bias(kind: str | Bias, rho: float = 1.0) -> Bias:
     if kind == "none":
         return NoBias()
     if kind == "augmented":
-        return Augmented(rho)
+        return AugmentedBias(rho)
     if kind == "exact":
-        return Free()
+        return ExactBias()
     raise InputError(f"unknown bias {shown(kind)}; there are: none, augmented, exact")

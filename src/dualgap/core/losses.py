@@ -19,11 +19,11 @@ A loss is a ``NamedTuple`` (its fields are its parameters) with the methods that
     phi*(-beta) = sup over scores of (-beta score - phi); infinite where beta is infeasible.
 ``box(y)``
     The interval of feasible beta: where phi*(-beta) is finite.
-``best_dual(y, score, beta, curvature)``
+``dual_prox(y, score, beta, curvature)``
     The dual step: the ``b`` that maximises ``-phi*(-b) - score (b - beta) - curvature/2 (b - beta)^2``.
     It returns the new value and not the difference, because ``beta + (b - beta)`` may miss the bound by a rounding
     error, and a dual point outside its box proves nothing.
-``dual_slopes(y, score, beta)``
+``dual_subdifferential(y, score, beta)``
     The left and right derivative of the negated dual along ``a`` (classification) or ``beta`` (regression), per unit
     of weight: the ``G`` of Hsieh et al. (ICML 2008), infinite beyond a bound. ``beta`` is best iff left <= 0 <= right.
 
@@ -55,7 +55,7 @@ class Loss(Protocol):
     @property
     def task(self) -> str: ...
     @property
-    def meaning(self) -> str: ...
+    def summary(self) -> str: ...
     @property
     def lipschitz(self) -> float: ...
     @property
@@ -63,12 +63,12 @@ class Loss(Protocol):
     @property
     def zhang_pairs(self) -> tuple[tuple[float, float], ...]: ...
     def value(self, y: float, score: float) -> float: ...
-    def slope(self, y: float, score: float) -> float: ...
+    def derivative(self, y: float, score: float) -> float: ...
     def curvature(self, y: float, score: float) -> float: ...
     def conjugate(self, y: float, beta: float) -> float: ...
-    def box(self, y: float) -> tuple[float, float]: ...
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float: ...
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]: ...
+    def dual_bounds(self, y: float) -> tuple[float, float]: ...
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float: ...
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]: ...
     def _asdict(self) -> dict[str, Any]: ...
 
 
@@ -105,8 +105,8 @@ def log1p(x: float) -> float:
 def smoothed_dual(loss: Any, gamma: float, centre: Any, i: int, y: float, score: float) -> float:
     """-phi' of the smoothed loss: the ``b`` that maximises ``-phi*(-b) - score b - gamma/2 (b - centre_i)^2``."""
     if gamma == 0.0:
-        return -loss.slope(y, score)  # type: ignore[no-any-return]
-    return loss.best_dual(y, score, centre[i], gamma)  # type: ignore[no-any-return]
+        return -loss.derivative(y, score)  # type: ignore[no-any-return]
+    return loss.dual_prox(y, score, centre[i], gamma)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -114,7 +114,7 @@ def smoothed_curvature(loss: Any, gamma: float, centre: Any, i: int, y: float, s
     """phi'' of the smoothed loss: 1/gamma where the dual is at no bound or kink."""
     if gamma == 0.0:
         return loss.curvature(y, score)  # type: ignore[no-any-return]
-    left, right = loss.dual_slopes(y, score, loss.best_dual(y, score, centre[i], gamma))
+    left, right = loss.dual_subdifferential(y, score, loss.dual_prox(y, score, centre[i], gamma))
     return 1.0 / gamma if left == right else 0.0
 
 
@@ -126,7 +126,7 @@ class Hinge(NamedTuple):
 
     name = "hinge"
     task = "classification"
-    meaning = "max(0, margin - y s): the support vector machine"
+    summary = "max(0, margin - y s): the support vector machine"
     lipschitz = 1.0
     smoothness = _INF
     zhang_pairs = ((0.0, 1.0),)
@@ -134,7 +134,7 @@ class Hinge(NamedTuple):
     def value(self, y: float, score: float) -> float:
         return max(0.0, self.margin - y * score)
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return -y if y * score < self.margin else 0.0
 
     def curvature(self, y: float, score: float) -> float:
@@ -144,13 +144,13 @@ class Hinge(NamedTuple):
         a = y * beta
         return -a * self.margin if 0.0 <= a <= 1.0 else _INF
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return min(0.0, y), max(0.0, y)
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * clip(y * beta + (self.margin - y * score) / max(curvature, _TINY), 0.0, 1.0)
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         return boxed(y * score - self.margin, y * beta, 0.0, 1.0)
 
 
@@ -162,7 +162,7 @@ class SmoothHinge(NamedTuple):
 
     name = "smooth-hinge"
     task = "classification"
-    meaning = "the hinge with its kink rounded over a width of gamma; gamma -> 0 is the hinge"
+    summary = "the hinge with its kink rounded over a width of gamma; gamma -> 0 is the hinge"
     lipschitz = 1.0
 
     @property
@@ -179,7 +179,7 @@ class SmoothHinge(NamedTuple):
         short = max(0.0, 1.0 - y * score)
         return short * short / (2.0 * self.gamma) if short <= self.gamma else short - 0.5 * self.gamma
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return -y * clip((1.0 - y * score) / self.gamma, 0.0, 1.0)
 
     def curvature(self, y: float, score: float) -> float:
@@ -189,13 +189,13 @@ class SmoothHinge(NamedTuple):
         a = y * beta
         return 0.5 * self.gamma * a * a - a if 0.0 <= a <= 1.0 else _INF
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return min(0.0, y), max(0.0, y)
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * clip((curvature * y * beta + (1.0 - y * score)) / (curvature + self.gamma), 0.0, 1.0)
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         a = y * beta
         return boxed(y * score - 1.0 + self.gamma * a, a, 0.0, 1.0)
 
@@ -208,7 +208,7 @@ class SquaredHinge(NamedTuple):
 
     name = "squared-hinge"
     task = "classification"
-    meaning = "scale * max(0, 1 - y s)^2: modified least squares, the L2-SVM"
+    summary = "scale * max(0, 1 - y s)^2: modified least squares, the L2-SVM"
     lipschitz = _INF
 
     @property
@@ -225,7 +225,7 @@ class SquaredHinge(NamedTuple):
         short = max(0.0, 1.0 - y * score)
         return self.scale * short * short
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return -2.0 * self.scale * y * max(0.0, 1.0 - y * score)
 
     def curvature(self, y: float, score: float) -> float:
@@ -235,13 +235,13 @@ class SquaredHinge(NamedTuple):
         a = y * beta
         return a * a / (4.0 * self.scale) - a if a >= 0.0 else _INF
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return (0.0 if y > 0.0 else -_INF), (_INF if y > 0.0 else 0.0)
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * max(0.0, (curvature * y * beta + (1.0 - y * score)) / (curvature + 0.5 / self.scale))
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         a = y * beta
         return boxed(y * score - 1.0 + 0.5 * a / self.scale, a, 0.0, _INF)
 
@@ -254,7 +254,7 @@ class ModifiedHuber(NamedTuple):
 
     name = "modified-huber"
     task = "classification"
-    meaning = "scale * max(0, 1 - y s)^2, continued by a line below y s = -1"
+    summary = "scale * max(0, 1 - y s)^2, continued by a line below y s = -1"
 
     @property
     def lipschitz(self) -> float:
@@ -275,7 +275,7 @@ class ModifiedHuber(NamedTuple):
         short = max(0.0, 1.0 - y * score)
         return self.scale * (short * short if short <= 2.0 else 4.0 * (short - 1.0))
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return -2.0 * self.scale * y * clip(1.0 - y * score, 0.0, 2.0)
 
     def curvature(self, y: float, score: float) -> float:
@@ -285,14 +285,14 @@ class ModifiedHuber(NamedTuple):
         a = y * beta
         return a * a / (4.0 * self.scale) - a if 0.0 <= a <= 4.0 * self.scale else _INF
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return min(0.0, 4.0 * self.scale * y), max(0.0, 4.0 * self.scale * y)
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         free = (curvature * y * beta + (1.0 - y * score)) / (curvature + 0.5 / self.scale)
         return y * clip(free, 0.0, 4.0 * self.scale)
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         a = y * beta
         return boxed(y * score - 1.0 + 0.5 * a / self.scale, a, 0.0, 4.0 * self.scale)
 
@@ -305,7 +305,7 @@ class Logistic(NamedTuple):
 
     name = "logistic"
     task = "classification"
-    meaning = "ln(1 + exp(-y s)): logistic regression"
+    summary = "ln(1 + exp(-y s)): logistic regression"
     lipschitz = 1.0
     smoothness = 0.25
     zhang_pairs = ((0.0, 1.0),)
@@ -314,7 +314,7 @@ class Logistic(NamedTuple):
         m = y * score
         return math.log1p(math.exp(-abs(m))) + max(-m, 0.0)
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return -y * sigmoid(-y * score)
 
     def curvature(self, y: float, score: float) -> float:
@@ -329,13 +329,13 @@ class Logistic(NamedTuple):
             return 0.0
         return a * math.log(a) + (1.0 - a) * log1p(-a)
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return min(0.0, y), max(0.0, y)
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * logistic_dual(y * score, y * beta, curvature)
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         # beyond these bounds a is 0 or 1 in float64 and cannot move
         a = y * beta
         inside = clip(a, _TINY, 1.0 - 2.0**-53)
@@ -394,7 +394,7 @@ class Squared(NamedTuple):
 
     name = "squared"
     task = "regression"
-    meaning = "scale * (s - y)^2: least squares"
+    summary = "scale * (s - y)^2: least squares"
     lipschitz = _INF
     quadratic = True  # phi'' is the same everywhere
 
@@ -411,7 +411,7 @@ class Squared(NamedTuple):
     def value(self, y: float, score: float) -> float:
         return self.scale * (score - y) * (score - y)
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return 2.0 * self.scale * (score - y)
 
     def curvature(self, y: float, score: float) -> float:
@@ -420,13 +420,13 @@ class Squared(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return beta * beta / (4.0 * self.scale) - y * beta
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return -_INF, _INF
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return (curvature * beta + (y - score)) / (curvature + 0.5 / self.scale)
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         gradient = score - y + 0.5 * beta / self.scale
         return gradient, gradient
 
@@ -439,7 +439,7 @@ class Huber(NamedTuple):
 
     name = "huber"
     task = "regression"
-    meaning = "(s - y)^2 for residuals up to the threshold, a line beyond it"
+    summary = "(s - y)^2 for residuals up to the threshold, a line beyond it"
 
     @property
     def lipschitz(self) -> float:
@@ -460,7 +460,7 @@ class Huber(NamedTuple):
         off = abs(score - y)
         return off * off if off <= self.threshold else self.threshold * (2.0 * off - self.threshold)
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return 2.0 * clip(score - y, -self.threshold, self.threshold)
 
     def curvature(self, y: float, score: float) -> float:
@@ -469,14 +469,14 @@ class Huber(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return 0.25 * beta * beta - y * beta if abs(beta) <= 2.0 * self.threshold else _INF
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return -2.0 * self.threshold, 2.0 * self.threshold
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         bound = 2.0 * self.threshold
         return clip((curvature * beta + (y - score)) / (curvature + 0.5), -bound, bound)
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         bound = 2.0 * self.threshold
         return boxed(score - y + 0.5 * beta, beta, -bound, bound)
 
@@ -489,7 +489,7 @@ class Absolute(NamedTuple):
 
     name = "absolute"
     task = "regression"
-    meaning = "|s - y|: least absolute deviations"
+    summary = "|s - y|: least absolute deviations"
     lipschitz = 1.0
     smoothness = _INF
     zhang_pairs = ((0.0, 1.0),)
@@ -497,7 +497,7 @@ class Absolute(NamedTuple):
     def value(self, y: float, score: float) -> float:
         return abs(score - y)
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return 1.0 if score > y else (-1.0 if score < y else 0.0)
 
     def curvature(self, y: float, score: float) -> float:
@@ -506,13 +506,13 @@ class Absolute(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return -y * beta if abs(beta) <= 1.0 else _INF
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return -1.0, 1.0
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return clip(beta + (y - score) / max(curvature, _TINY), -1.0, 1.0)
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         return boxed(score - y, beta, -1.0, 1.0)
 
 
@@ -524,7 +524,7 @@ class EpsilonInsensitive(NamedTuple):
 
     name = "epsilon-insensitive"
     task = "regression"
-    meaning = "max(0, |s - y| - epsilon): support vector regression"
+    summary = "max(0, |s - y| - epsilon): support vector regression"
     lipschitz = 1.0
     smoothness = _INF
     zhang_pairs = ((0.0, 1.0),)
@@ -532,7 +532,7 @@ class EpsilonInsensitive(NamedTuple):
     def value(self, y: float, score: float) -> float:
         return max(0.0, abs(score - y) - self.epsilon)
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return 1.0 if score - y > self.epsilon else (-1.0 if y - score > self.epsilon else 0.0)
 
     def curvature(self, y: float, score: float) -> float:
@@ -541,13 +541,13 @@ class EpsilonInsensitive(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return self.epsilon * abs(beta) - y * beta if abs(beta) <= 1.0 else _INF
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return -1.0, 1.0
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return clip(soft(curvature * beta + (y - score), self.epsilon) / max(curvature, _TINY), -1.0, 1.0)
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         left = score - y + (self.epsilon if beta > 0.0 else -self.epsilon)
         right = score - y + (self.epsilon if beta >= 0.0 else -self.epsilon)
         return (-_INF if beta <= -1.0 else left), (_INF if beta >= 1.0 else right)
@@ -561,7 +561,7 @@ class SquaredEpsilonInsensitive(NamedTuple):
 
     name = "squared-epsilon-insensitive"
     task = "regression"
-    meaning = "max(0, |s - y| - epsilon)^2"
+    summary = "max(0, |s - y| - epsilon)^2"
     lipschitz = _INF
     smoothness = 2.0
     zhang_pairs = ((4.0, 0.0),)
@@ -570,7 +570,7 @@ class SquaredEpsilonInsensitive(NamedTuple):
         over = max(0.0, abs(score - y) - self.epsilon)
         return over * over
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return 2.0 * soft(score - y, self.epsilon)
 
     def curvature(self, y: float, score: float) -> float:
@@ -579,13 +579,13 @@ class SquaredEpsilonInsensitive(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return 0.25 * beta * beta + self.epsilon * abs(beta) - y * beta
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return -_INF, _INF
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return soft(curvature * beta + (y - score), self.epsilon) / (curvature + 0.5)
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         gradient = score - y + 0.5 * beta
         left = gradient + (self.epsilon if beta > 0.0 else -self.epsilon)
         right = gradient + (self.epsilon if beta >= 0.0 else -self.epsilon)
@@ -600,7 +600,7 @@ class HardMargin(NamedTuple):
 
     name = "hard-margin"
     task = "classification"
-    meaning = "no row may fall short of the margin (the hinge at C = infinity)"
+    summary = "no row may fall short of the margin (the hinge at C = infinity)"
     lipschitz = _INF
     smoothness = _INF
     zhang_pairs = ()
@@ -608,7 +608,7 @@ class HardMargin(NamedTuple):
     def value(self, y: float, score: float) -> float:
         return 0.0 if y * score >= self.margin else _INF
 
-    def slope(self, y: float, score: float) -> float:
+    def derivative(self, y: float, score: float) -> float:
         return 0.0 if y * score >= self.margin else -y * _INF
 
     def curvature(self, y: float, score: float) -> float:
@@ -617,13 +617,13 @@ class HardMargin(NamedTuple):
     def conjugate(self, y: float, beta: float) -> float:
         return -y * beta * self.margin if y * beta >= 0.0 else _INF
 
-    def box(self, y: float) -> tuple[float, float]:
+    def dual_bounds(self, y: float) -> tuple[float, float]:
         return (0.0 if y > 0.0 else -_INF), (_INF if y > 0.0 else 0.0)
 
-    def best_dual(self, y: float, score: float, beta: float, curvature: float) -> float:
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * max(0.0, y * beta + (self.margin - y * score) / max(curvature, _TINY))
 
-    def dual_slopes(self, y: float, score: float, beta: float) -> tuple[float, float]:
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         return boxed(y * score - self.margin, y * beta, 0.0, _INF)
 
 

@@ -13,7 +13,7 @@ sum of the weights. The code divides by ``total_weight``, a float within two uni
 bounds below allow for that. Where a caller gives C, lam is the float 1 / (C total_weight), and 1 / (lam N) is
 within five units of C; the bounds hold for J with the caller's C as well.
 
-A judgement is one pass over the data as the user gave them. It trusts no sum that a solver keeps: scores, losses,
+An evaluation is one pass over the data as the user gave them. It trusts no sum that a solver keeps: scores, losses,
 conjugates and w(beta) are computed anew in float64, the totals compensated, and every rounding error on the way is
 bounded (``sums.py``); the bounds are added to the gap. How each bound arises:
 
@@ -81,7 +81,7 @@ class Certificate(NamedTuple):
     form: Form
 
 
-class Judgement(NamedTuple):
+class Evaluation(NamedTuple):
     """A certificate in mean form with what the pass computed on the way."""
 
     primal: float
@@ -89,7 +89,7 @@ class Judgement(NamedTuple):
     dual: float
     dual_error: float
     scores: Floats
-    w: Floats  # w(beta)
+    w_of_dual: Floats  # w(beta)
     b: float  # the bias that belongs to beta
 
 
@@ -103,7 +103,7 @@ class Identity(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """What one part of the rows adds to a judgement."""
+    """What one part of the rows adds to an evaluation."""
 
     loss: float
     loss_lost: float
@@ -132,7 +132,7 @@ class Problem:
     def __post_init__(self) -> None:
         if not (1e-100 <= self.lam <= 1e100 or self.lam == 0.0):
             raise InputError(f"lam={self.lam!r} must be a positive number between 1e-100 and 1e100")
-        if self.source.resident:
+        if self.source.in_memory:
             self.check_targets(self.source.y)
 
     def check_targets(self, y: Floats, first: int = 0) -> None:
@@ -157,9 +157,9 @@ class Problem:
         return self.source.total_weight
 
     @property
-    def present(self) -> int:
+    def epoch_size(self) -> int:
         """How many rows have a positive weight: an epoch is that many visits."""
-        return self.source.present
+        return self.source.epoch_size
 
     @property
     def C(self) -> float:
@@ -180,12 +180,12 @@ class Problem:
     @property
     def curvatures(self) -> Floats:
         """``q_i = c_i (scale |x_i|^2 + bias_rate)``: the curvature of the dual along beta_i, per unit of c_i / N."""
-        return self.source.weight * (self.scale * self.source.norms + self.bias_rate)
+        return self.source.weight * (self.scale * self.source.squared_norms + self.bias_rate)
 
     @cached_property
     def mean_square(self) -> float:
         """``sum c |x|^2 / N``."""
-        return self.mean(self.source.norms)
+        return self.mean(self.source.squared_norms)
 
     def mean(self, values: Floats) -> float:
         """By weight, of one number a row. Not by BLAS: its threads wake up slowly, and sums depend on their number."""
@@ -227,37 +227,40 @@ class Problem:
         reach = 1.0
         for sign in (1.0, -1.0):
             while reach < 1e300:
-                if _losses_beyond(source.y, source.weight, source.norms, self.loss, length, sign, reach) >= worst:
+                if (
+                    _losses_beyond(source.y, source.weight, source.squared_norms, self.loss, length, sign, reach)
+                    >= worst
+                ):
                     break
                 reach *= 2.0
         return reach if reach < 1e300 else np.inf
 
     def certify(self, point: Point) -> Certificate:
         """The certificate of a point, in mean form, from one pass over the data."""
-        found = self.judge(point)
+        found = self.evaluate(point)
         return self.certificate(found.primal, found.primal_error, found.dual, found.dual_error)
 
-    def nothing(self) -> tuple[Point, Judgement]:
-        """The all-zero point and its judgement, which needs no pass over the data: D(0) = 0 for every loss."""
+    def zero_point(self) -> tuple[Point, Evaluation]:
+        """The all-zero point and its evaluation, which needs no pass over the data: D(0) = 0 for every loss."""
         n, d = self.source.n, self.source.d
         strength = self.bias.strength(self.lam)
         penalty = 0.5 * strength * self.bias.centre * self.bias.centre if strength < np.inf else 0.0
         value = self.value_at_zero + penalty
-        resident = self.source.resident
+        resident = self.source.in_memory
         point = Point(np.zeros(d), 0.0, np.zeros(n) if resident else None)
         scores = np.zeros(n if resident else 0)
         error = 32.0 * UNIT * value + VANISHED if 0.0 < value < np.inf else 0.0
-        return point, Judgement(value, error, 0.0, 0.0, scores, point.w, self.bias.centre)
+        return point, Evaluation(value, error, 0.0, 0.0, scores, point.w, self.bias.centre)
 
-    def judge(self, point: Point) -> Judgement:
+    def evaluate(self, point: Point) -> Evaluation:
         """Compute P(point.w, point.b) and D(point.beta) anew, with bounds on their rounding errors."""
-        judging = Judging(self, point)
-        if self.source.resident:
-            return judging.judgement(self.source.reduce(judging.visit, judging.merge))
-        passing = InPassing(judging)
+        evaluating = EvaluationPass(self, point)
+        if self.source.in_memory:
+            return evaluating.evaluation(self.source.reduce(evaluating.visit, evaluating.merge))
+        passing = StreamingEvaluation(evaluating)
         for block in self.source.blocks():
             passing.add(block)
-        return passing.judgement()
+        return passing.evaluation()
 
     def model_of(self, beta: Floats, b: float) -> tuple[Floats, float]:
         """w(beta), and b(beta) or, where the bias is free and does not follow from beta, the b given."""
@@ -351,8 +354,8 @@ class Problem:
         return replace(self, bias=bias)
 
 
-class Judging:
-    """A judgement under way: ``visit`` every block once, ``merge`` what comes out in the order of the blocks."""
+class EvaluationPass:
+    """An evaluation under way: ``visit`` every block once, ``merge`` what comes out in the order of the blocks."""
 
     def __init__(self, problem: Problem, point: Point) -> None:
         source = problem.source
@@ -366,7 +369,7 @@ class Judging:
         self._beta: Floats | None = None
         if point.beta is not None and problem.lam > 0.0:
             self._beta = canonical(problem.bias.feasible(canonical(point.beta, np.float64), source.weight), np.float64)
-        self._scores = np.empty(n if source.resident else 0)
+        self._scores = np.empty(n if source.in_memory else 0)
 
     def visit(self, block: Block) -> Part:
         """What one block adds."""
@@ -381,7 +384,7 @@ class Judging:
         scores = self._scores[block.span] if self._scores.size else np.empty(rows)
         loss = self.problem.loss
         bounds = float(loss.lipschitz), float(loss.smoothness)
-        return _Sums(*_judge(*block[:4], loss, *bounds, self._w, self.point.b, self._length, beta, scores, moment))
+        return _Sums(*_evaluate(*block[:4], loss, *bounds, self._w, self.point.b, self._length, beta, scores, moment))
 
     def merge(self, left: Part, right: Part) -> Part:
         """Two neighbours together."""
@@ -389,7 +392,7 @@ class Judging:
         add_vector(left[1], lost, right[1])
         return _merge(left[0], right[0]), left[1], lost, left[3] + right[3]
 
-    def judgement(self, whole: Part) -> Judgement:
+    def evaluation(self, whole: Part) -> Evaluation:
         """The end of it."""
         problem, point = self.problem, self.point
         sums, moment, lost, moment_error = whole
@@ -405,19 +408,19 @@ class Judging:
         balance = (sums.balance + sums.balance_lost) / problem.total_weight
         b = problem.bias.centre + balance / strength if strength > 0 else point.b
         w = moment * problem.scale if problem.lam > 0.0 else np.zeros(moment.size)
-        return Judgement(primal, primal_error, dual, dual_error, self._scores, w, b)
+        return Evaluation(primal, primal_error, dual, dual_error, self._scores, w, b)
 
 
-class InPassing:
-    """A judgement by someone who reads all rows for another purpose, a block at a time, in their order.
+class StreamingEvaluation:
+    """An evaluation by someone who reads all rows for another purpose, a block at a time, in their order.
 
     Blocks are gathered into parts that are large against the d numbers that a part adds up.
     """
 
-    def __init__(self, judging: Judging) -> None:
-        self.point = judging.point
-        self._judging = judging
-        self._d = judging.problem.source.d
+    def __init__(self, evaluating: EvaluationPass) -> None:
+        self.point = evaluating.point
+        self._evaluating = evaluating
+        self._d = evaluating.problem.source.d
         self._enough = self._d + 1_000_000  # entries of a part
         self._whole: Part | None = None
         self._weight = Total()
@@ -430,7 +433,7 @@ class InPassing:
 
     def add(self, block: Block) -> None:
         """The next rows."""
-        sums = self._judging.sums(block, self._moment)
+        sums = self._evaluating.sums(block, self._moment)
         self._sums = sums if self._sums is None else _merge(self._sums, sums)
         self._rows += block.y.shape[0]
         self._entries += entry_count(block.rows)
@@ -438,9 +441,9 @@ class InPassing:
         if self._entries >= self._enough:
             self._close()
 
-    def judgement(self) -> Judgement:
+    def evaluation(self) -> Evaluation:
         """When every row has been seen. Their weights must add up to N: it was not found in this pass."""
-        weight = self._judging.problem.total_weight
+        weight = self._evaluating.problem.total_weight
         if not abs(self._weight.value - weight) <= 2.0 * COMPENSATED * weight:
             raise InputError(
                 f"the weights of all rows add up to {self._weight.value!r}, and should to {weight!r}: a feed "
@@ -448,12 +451,12 @@ class InPassing:
             )
         self._close()
         assert self._whole is not None  # a source has rows
-        return self._judging.judgement(self._whole)
+        return self._evaluating.evaluation(self._whole)
 
     def _close(self) -> None:
         if self._sums is not None:
             part = (self._sums, self._moment, np.zeros(0), float(gamma(self._rows + 2.0)) * self._sums.length)
-            self._whole = part if self._whole is None else self._judging.merge(self._whole, part)
+            self._whole = part if self._whole is None else self._evaluating.merge(self._whole, part)
             self._begin()
 
 
@@ -476,11 +479,11 @@ def _merge(a: _Sums, b: _Sums) -> _Sums:
 
 
 @kernel
-def _judge(
+def _evaluate(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     loss: Any,
     lipschitz: float,
     smoothness: float,
@@ -491,7 +494,7 @@ def _judge(
     scores: Floats,
     moment: Floats,
 ) -> _Sums:
-    """One part of a judgement: fill in ``scores``, add ``c beta x`` to ``moment``, return the sums."""
+    """One part of an evaluation: fill in ``scores``, add ``c beta x`` to ``moment``, return the sums."""
     bounded = min(lipschitz, smoothness) < np.inf
     total = lost = error = 0.0
     dual = dual_lost = dual_error = 0.0
@@ -499,21 +502,21 @@ def _judge(
     last = y.shape[0] - 1
     for i in range(y.shape[0]):
         if i < last:
-            rows.summon(i + 1, w)
+            rows.prefetch_weights(i + 1, w)
             if beta[i + 1] != 0.0:
-                rows.summon(i + 1, moment)
+                rows.prefetch_weights(i + 1, moment)
         c = weight[i]
         score = rows.dot(i, w) + b
         scores[i] = score
         if c == 0.0:
             continue
-        size = np.sqrt(norms[i])
+        size = np.sqrt(squared_norms[i])
         value = loss.value(y[i], score)
         off = gamma(rows.count(i) + 4.0) * 1.01 * (length * size + abs(b)) + 4.0 * UNIT * (1.0 + abs(score) + abs(y[i]))
         if bounded:
-            steep = min(lipschitz, abs(loss.slope(y[i], score)) + smoothness * off)
+            steep = min(lipschitz, abs(loss.derivative(y[i], score)) + smoothness * off)
         else:
-            steep = max(abs(loss.slope(y[i], score - off)), abs(loss.slope(y[i], score + off)))
+            steep = max(abs(loss.derivative(y[i], score - off)), abs(loss.derivative(y[i], score + off)))
         error += c * (1.01 * steep * off + 16.0 * UNIT * value)
         total, rest = two_sum(total, c * value)
         lost += rest
@@ -554,7 +557,7 @@ def _loss_at_zero(y: Floats, weight: Floats, loss: Any) -> tuple[float, float]:
     for i in range(y.shape[0]):
         if weight[i] > 0.0:
             share = weight[i] * loss.value(y[i], 0.0)
-            if share == 0.0 and loss.slope(y[i], 0.0) != 0.0:
+            if share == 0.0 and loss.derivative(y[i], 0.0) != 0.0:
                 share = SMALLEST  # a loss so small that it vanished
             total, rest = two_sum(total, share)
             lost += rest
@@ -563,7 +566,7 @@ def _loss_at_zero(y: Floats, weight: Floats, loss: Any) -> tuple[float, float]:
 
 @kernel
 def _losses_beyond(
-    y: Floats, weight: Floats, norms: Floats, loss: Any, length: float, sign: float, reach: float
+    y: Floats, weight: Floats, squared_norms: Floats, loss: Any, length: float, sign: float, reach: float
 ) -> float:
     """What the rows lose at least where ``sign b >= reach`` and ``|w| <= length``: rows whose loss rises that way.
 
@@ -571,8 +574,8 @@ def _losses_beyond(
     """
     total = 0.0
     for i in range(y.shape[0]):
-        away = 1.001 * length * np.sqrt(norms[i])
+        away = 1.001 * length * np.sqrt(squared_norms[i])
         score = sign * (reach - away - 8.0 * UNIT * (1.0 + reach + away + abs(y[i])))
-        if weight[i] > 0.0 and sign * loss.slope(y[i], score) > 0.0:
+        if weight[i] > 0.0 and sign * loss.derivative(y[i], score) > 0.0:
             total += weight[i] * loss.value(y[i], score)
     return total

@@ -52,7 +52,7 @@ class Feed(Protocol):
     @property
     def total_weight(self) -> float: ...  # and those of labels: within two units (see `sums.Total`)
     @property
-    def present(self) -> int: ...  # rows of positive weight
+    def epoch_size(self) -> int: ...  # rows of positive weight
     @property
     def chunks(self) -> int: ...
     @property
@@ -66,7 +66,7 @@ class Feed(Protocol):
 class OnDisk:
     """A source whose rows are not all in memory. Targets are made of the labels in the file as they come by."""
 
-    resident = False
+    in_memory = False
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class OnDisk:
         self.feed, self.targets, self.memory_budget = feed, targets, memory_budget
         self.check: Callable[[Floats, int], None] = lambda y, first: None  # of targets that come by for the first time
         self.n, self.d, self.entries = feed.n, d or feed.d, feed.entries  # a model may have further columns
-        self.total_weight, self.present = feed.total_weight, feed.present
+        self.total_weight, self.epoch_size = feed.total_weight, feed.epoch_size
         self._seen = np.zeros(feed.chunks, dtype=bool)
 
     @cached_property
@@ -93,7 +93,9 @@ class OnDisk:
     @cached_property
     def digest(self) -> str:
         """Of the totals: what the rows are shows when they are read."""
-        return digest_of((self.n, self.d, self.entries, self.total_weight, self.present, *(self.target_weights or ())))
+        return digest_of(
+            (self.n, self.d, self.entries, self.total_weight, self.epoch_size, *(self.target_weights or ()))
+        )
 
     @property
     def weight(self) -> Floats:
@@ -106,7 +108,7 @@ class OnDisk:
         raise InputError("this solver needs all rows in memory; cached-loops, block and selective-block do not")
 
     @property
-    def norms(self) -> Floats:
+    def squared_norms(self) -> Floats:
         """Not in memory."""
         return self.y
 
@@ -117,7 +119,7 @@ class OnDisk:
         y = canonical(self.targets(chunk.y), np.float64)
         if first:
             try:
-                norms = squared_lengths(chunk.rows, self.d, chunk.span.start)
+                squared_norms = squared_lengths(chunk.rows, self.d, chunk.span.start)
             except InputError as error:
                 raise InputError(f"{self.feed.name}: {error}") from None
             self.check(y, chunk.span.start)
@@ -125,9 +127,9 @@ class OnDisk:
                 check_weights(chunk.weight, f"{self.feed.name}: weight", chunk.span.start)
             self._seen[k] = True
         else:
-            norms = canonical(squares(chunk.rows, y.size), np.float64)
+            squared_norms = canonical(squares(chunk.rows, y.size), np.float64)
         weight = np.ones(y.size) if chunk.weight is None else chunk.weight
-        return Block(chunk.rows, y, canonical(weight, np.float64), norms, chunk.span)
+        return Block(chunk.rows, y, canonical(weight, np.float64), squared_norms, chunk.span)
 
     def blocks(self) -> Iterator[Block]:
         """All rows, chunk by chunk, in their order."""
@@ -252,7 +254,7 @@ class FromMemory:
         self.n, self.d, self.entries = source.n, source.d, source.entries
         self.value_bytes = (source.rows.matrix if isinstance(source.rows, Dense) else source.rows.values).itemsize
         self.labels = None
-        self.total_weight, self.present = source.total_weight, source.present
+        self.total_weight, self.epoch_size = source.total_weight, source.epoch_size
         self._step = rows or max(1, min(source.n, 300_000 * source.n // max(source.entries, 1)))
         self.chunks = -(-source.n // self._step)
         self.chunk_bytes = 0

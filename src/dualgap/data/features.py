@@ -172,7 +172,7 @@ class Expanded:
     def __init__(self, feed: Feed, expansion: Expansion) -> None:
         self._feed, self.expansion = feed, expansion
         self.name, self.n, self.inputs = feed.name, feed.n, feed.d
-        self.labels, self.total_weight, self.present = feed.labels, feed.total_weight, feed.present
+        self.labels, self.total_weight, self.epoch_size = feed.labels, feed.total_weight, feed.epoch_size
         self.d, self.steady = expansion.width(feed.d), feed.steady
         sample = feed.load(0, True)
         head = min(200, sample.y.size)

@@ -29,7 +29,7 @@ class Ring:
         self.ids, self.order, self.slack = ids, order, slack
         self.values, self.columns = np.empty(entries, dtype=dtype), np.empty(entries, dtype=np.uint32)
         self.bounds = np.zeros(2 * slots + 1, dtype=np.int64)
-        self.y, self.weight, self.norms = np.empty(slots), np.empty(slots), np.empty(slots)
+        self.y, self.weight, self.squared_norms = np.empty(slots), np.empty(slots), np.empty(slots)
         self.head = self.live = 0
         self._grows = grows
         self._laid: list[Any] = []  # slots in the order in which their rows lie in the arena, those that left included
@@ -71,7 +71,7 @@ class Ring:
         before = size
         self.head, size = _insert(
             *block[:4], first, last, block.span.start, self.values, self.columns, self.bounds,
-            self.y, self.weight, self.norms, self.ids, self.order, self.slack, self.head, size,
+            self.y, self.weight, self.squared_norms, self.ids, self.order, self.slack, self.head, size,
         )  # fmt: skip
         taken = self.order[before:size].astype(np.int64)
         self._laid.append(taken)
@@ -114,7 +114,7 @@ def _insert(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     first: int,
     last: int,
     number: int,
@@ -142,7 +142,7 @@ def _insert(
             columns[head] = rows.columns[p]
             head += 1
         bounds[2 * slot + 1] = head
-        ring_y[slot], ring_weight[slot], ring_norms[slot] = y[i], weight[i], norms[i]
+        ring_y[slot], ring_weight[slot], ring_norms[slot] = y[i], weight[i], squared_norms[i]
         ids[slot] = number + i
         slack[slot] = 0.0
     return head, size

@@ -1,9 +1,9 @@
-"""How a row of data is stored: CSR (or Wide, with very many columns) or Dense. Nothing else in the project asks which.
+"""How a row is stored: CSR (or WideCSR, with very many columns) or Dense. Nothing else in the project asks which.
 
 The methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``entry(i, k)`` (one
-of them, for what the first two do not do), ``square(i)`` (its squared length), ``survey`` (a first look), and, some
-visits ahead, ``announce(i)`` / ``prefetch(i)`` / ``summon(i, w)``: ask for what ``prefetch(i)`` reads, then for the row
-itself, then for the numbers of w that the row begins with.
+of them, for what the first two do not do), ``square(i)`` (its squared length), ``validate`` (a first look), and, some
+visits ahead, ``prefetch_offsets(i)``, ``prefetch_row(i)`` and ``prefetch_weights(i, w)``: fetch the offsets that the
+second one reads, then the row itself, then the numbers of w that the row begins with.
 Sums run in float64 whatever the values are stored in. Column numbers are uint32: without the test for negative
 indices that signed ones get, a gather runs 1.3 times as fast.
 """
@@ -87,7 +87,7 @@ class CSR(NamedTuple):
         """``|x_i|^2``."""
         return _square(self.values[self.starts[i] : self.starts[i + 1]])
 
-    def tidy(self, width: int, first: int, last: int) -> bool:
+    def columns_sorted(self, width: int, first: int, last: int) -> bool:
         """Whether rows first to last - 1 name columns that exist, each in order: loops for vector instructions."""
         for i in range(first, last):
             if not 0 <= self.starts[i] <= self.starts[i + 1] <= self.columns.shape[0]:
@@ -108,14 +108,14 @@ class CSR(NamedTuple):
                 falls -= columns[p] <= columns[p - 1]
         return bool(falls == 0 and highest < width)
 
-    def survey(self, i: int, width: int, tidy: bool) -> tuple[int, float]:
-        """What is wrong with a row's columns (0: nothing, as for rows that are ``tidy``), and its squared length."""
+    def validate(self, i: int, width: int, columns_sorted: bool) -> tuple[int, float]:
+        """What is wrong with a row's columns (0: nothing, as for rows with sorted columns), and its squared length."""
         first, last = self.starts[i], self.starts[i + 1]
         if first < 0 or first > last or last > self.columns.shape[0]:
             return BROKEN, 0.0
         fault = 0
         before = np.int64(-1)
-        for p in range(first, first if tidy else last):
+        for p in range(first, first if columns_sorted else last):
             column = np.int64(self.columns[p])
             if column >= width:
                 return BROKEN, 0.0
@@ -124,23 +124,23 @@ class CSR(NamedTuple):
             before = column
         return fault, self.square(i)
 
-    def announce(self, i: int) -> None:
+    def prefetch_offsets(self, i: int) -> None:
         """Fetch where the row is."""
         prefetch(self.starts, i)
 
-    def prefetch(self, i: int) -> None:
+    def prefetch_row(self, i: int) -> None:
         """Fetch the row."""
         for p in range(self.starts[i], self.starts[i + 1], _LINE):
             prefetch(self.columns, p)
             prefetch(self.values, p)
             prefetch(self.values, p + _LINE // 2)  # they may take 8 bytes each
 
-    def summon(self, i: int, w: Floats) -> None:
+    def prefetch_weights(self, i: int, w: Floats) -> None:
         """The model is in the caches."""
 
 
 @kernel_type
-class Wide(CSR):
+class WideCSR(CSR):
     """Compressed sparse rows of so many columns that the model is not in the caches: half of the time is spent waiting.
 
     The same sums as those of CSR, in the same order; what they need next is fetched meanwhile.
@@ -177,7 +177,7 @@ class Wide(CSR):
                 prefetch(w, self.columns[p + _AHEAD])
             w[self.columns[p]] += scale * np.float64(self.values[p])
 
-    def summon(self, i: int, w: Floats) -> None:
+    def prefetch_weights(self, i: int, w: Floats) -> None:
         """Fetch what the row begins with; ``dot`` and ``add`` fetch the rest."""
         first = self.starts[i]
         for p in range(first, min(first + _AHEAD, self.starts[i + 1])):
@@ -220,23 +220,23 @@ class Dense(NamedTuple):
         """``|x_i|^2``."""
         return _square(self.matrix[i])
 
-    def tidy(self, width: int, first: int, last: int) -> bool:
+    def columns_sorted(self, width: int, first: int, last: int) -> bool:
         """Every column is there."""
         return True
 
-    def survey(self, i: int, width: int, tidy: bool) -> tuple[int, float]:
+    def validate(self, i: int, width: int, columns_sorted: bool) -> tuple[int, float]:
         """What is wrong with a row's columns, which is nothing here, and its squared length."""
         return 0, self.square(i)
 
-    def announce(self, i: int) -> None:
+    def prefetch_offsets(self, i: int) -> None:
         """Where a dense row is needs no look-up."""
 
-    def prefetch(self, i: int) -> None:
+    def prefetch_row(self, i: int) -> None:
         """Fetch the head of the row; the processor sees the rest coming."""
         for j in range(0, min(self.matrix.shape[1], 8 * _LINE), _LINE):
             prefetch(self.matrix[i], j)
 
-    def summon(self, i: int, w: Floats) -> None:
+    def prefetch_weights(self, i: int, w: Floats) -> None:
         """A dense row takes the model in its order: the processor sees it coming."""
 
 
@@ -351,7 +351,7 @@ def _sparse_rows(matrix: Any) -> CSR:
     if indices.dtype.itemsize > 4 and indices.size and (indices.min() < 0 or indices.max() >= width):
         raise InputError(f"X names column {indices.min() if indices.min() < 0 else indices.max()} of {width}")
     columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
-    return (Wide if width > MANY else CSR)(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
+    return (WideCSR if width > MANY else CSR)(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
 
 
 def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats, before: int = 0) -> str:
@@ -393,9 +393,9 @@ def _survey(rows: Any, width: int, squares: Floats, first: int, last: int) -> tu
     worst, where = 0, -1
     for begin in range(first, last, _STRETCH):  # rows that stay in the cache while they are looked at several times
         end = min(begin + _STRETCH, last)
-        tidy = rows.tidy(width, begin, end)
+        columns_sorted = rows.columns_sorted(width, begin, end)
         for i in range(begin, end):
-            fault, squares[i] = rows.survey(i, width, tidy)
+            fault, squares[i] = rows.validate(i, width, columns_sorted)
             if fault != BROKEN and not 1e-200 <= squares[i] <= 1e200:  # NaN fails this too
                 fault = max(fault, _fault_of_values(rows, i))
             if fault > worst:

@@ -30,7 +30,7 @@ class Block(NamedTuple):
     rows: Rows
     y: Floats
     weight: Floats
-    norms: Floats  # squared Euclidean lengths
+    squared_norms: Floats  # squared Euclidean lengths
     span: slice  # where the rows stand in the whole
 
 
@@ -44,19 +44,19 @@ class Source(Protocol):
     @property
     def entries(self) -> int: ...
     @property
-    def resident(self) -> bool: ...  # all rows are in memory; only then `y` and `norms` may be asked for
+    def in_memory(self) -> bool: ...  # all rows are in memory; only then `y` and `squared_norms` may be asked for
     @property
     def y(self) -> Floats: ...
     @property
     def weight(self) -> Floats: ...
     @property
-    def norms(self) -> Floats: ...
+    def squared_norms(self) -> Floats: ...
     @property
     def target_weights(self) -> list[tuple[float, float]] | None: ...  # total weights of the targets, if known
     @property
     def total_weight(self) -> float: ...  # within two units of the sum of the weights (see `sums.Total`)
     @property
-    def present(self) -> int: ...
+    def epoch_size(self) -> int: ...
     @property
     def digest(self) -> str: ...  # of sizes and samples of the data: another one almost surely means other data
     def blocks(self) -> Iterator[Block]: ...
@@ -70,10 +70,10 @@ class InMemory:
     rows: Rows
     y: Floats
     weight: Floats
-    norms: Floats
+    squared_norms: Floats
     d: int
     threads: int = 1
-    resident = True
+    in_memory = True
     target_weights = None
 
     @property
@@ -92,7 +92,7 @@ class InMemory:
         return total_of(self.weight)
 
     @cached_property
-    def present(self) -> int:
+    def epoch_size(self) -> int:
         """How many rows have a positive weight."""
         return int(np.count_nonzero(self.weight))
 
@@ -100,11 +100,11 @@ class InMemory:
     def digest(self) -> str:
         """Of sizes, and of samples of every array."""
         stored = [self.rows.matrix] if isinstance(self.rows, Dense) else [self.rows.values, self.rows.columns]
-        return digest_of((self.n, self.d, self.entries), [*stored, self.y, self.weight, self.norms])
+        return digest_of((self.n, self.d, self.entries), [*stored, self.y, self.weight, self.squared_norms])
 
     def blocks(self) -> Iterator[Block]:
         """All rows, as one block."""
-        yield Block(self.rows, self.y, self.weight, self.norms, slice(0, self.n))
+        yield Block(self.rows, self.y, self.weight, self.squared_norms, slice(0, self.n))
 
     def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
         """``visit`` every part, then ``merge`` the results from the first part to the last."""
@@ -125,7 +125,9 @@ class InMemory:
 
     def _part(self, first: int, last: int) -> Block:
         span = slice(first, last)
-        return Block(slice_rows(self.rows, first, last), self.y[span], self.weight[span], self.norms[span], span)
+        return Block(
+            slice_rows(self.rows, first, last), self.y[span], self.weight[span], self.squared_norms[span], span
+        )
 
 
 _SAMPLES, _SAMPLE = 64, 256  # places at which numbers of a large array are hashed, and how many at each
@@ -153,9 +155,9 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) ->
     X may be an InMemory itself: its rows are then used again, with other targets (one class against the rest).
     """
     if isinstance(X, InMemory):
-        rows, d, norms = X.rows, X.d, X.norms
+        rows, d, squared_norms = X.rows, X.d, X.squared_norms
     else:
-        rows, d, norms = as_rows(X, threads)
+        rows, d, squared_norms = as_rows(X, threads)
     n = row_count(rows)
     if n == 0:
         raise InputError(f"X has no rows (shape {(n, d)}); there is nothing to train on")
@@ -171,7 +173,7 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) ->
         rows,
         canonical(target, np.float64),
         canonical(weight, np.float64),
-        norms,
+        squared_norms,
         d,
         threads,
     )

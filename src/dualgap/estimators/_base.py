@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..api import fit
-from ..core.bias import Augmented, Bias, Free, NoBias
+from ..core.bias import AugmentedBias, Bias, ExactBias, NoBias
 from ..core.losses import Loss
 from ..core.problem import Certificate, Point
 from ..data.sources import in_memory
@@ -50,7 +50,7 @@ class Trained(NamedTuple):
             np.zeros(problem.source.n) if outcome.dual is None else outcome.dual,
             outcome.certificate,
             [record.as_dict() for record in outcome.trace],
-            outcome.state.solver.counts.visits / problem.present,
+            outcome.state.solver.counts.visits / problem.epoch_size,
             outcome.reason,
             outcome.converged,
         )
@@ -90,7 +90,9 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             return NoBias()
         if not isinstance(self.bias, str) or self.bias not in ("exact", "augmented"):
             raise InputError(f"bias={shown(self.bias)} must be 'exact' or 'augmented' (fit_intercept=False is no bias)")
-        return Free() if self.bias == "exact" else Augmented(number("intercept_scaling", self.intercept_scaling))
+        return (
+            ExactBias() if self.bias == "exact" else AugmentedBias(number("intercept_scaling", self.intercept_scaling))
+        )
 
     def _train(
         self, X: Any, target: Callable[[int], Floats], count: int, weight: Floats, loss: Loss

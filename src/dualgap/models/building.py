@@ -89,7 +89,7 @@ def model_of(
 def _fingerprint(source: Any, X: Any, digests: tuple[str, ...] | None) -> str:
     from ..data.fingerprint import combined, fingerprint
 
-    if digests is None or source.resident:
+    if digests is None or source.in_memory:
         return fingerprint(X, *_labelled(source), digests=digests)
     y, weight = _labelled(source)
     return combined(digests, [y], [weight])
@@ -113,7 +113,7 @@ def _labelled(source: Any) -> tuple[Floats, Floats]:
     """The targets and weights of all rows."""
     import numpy as np
 
-    if source.resident:
+    if source.in_memory:
         return source.y, source.weight
     parts = [source.feed.labelled(k) for k in range(source.feed.chunks)]
     y = np.concatenate([source.targets(labels) for labels, _ in parts])

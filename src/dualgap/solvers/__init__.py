@@ -100,7 +100,7 @@ _NARROW, _SMALL = 300, 100_000  # columns and entries: a step takes a millisecon
 def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
     """What ``solver="auto"`` stands for, and why; only solvers that have all the options come into question."""
     source, loss = problem.source, problem.loss
-    if not source.resident:
+    if not source.in_memory:
         return "cached-loops", "the rows do not fit into memory"
     if loss.name == "hard-margin":
         return "decomposition", "a hard margin needs it"

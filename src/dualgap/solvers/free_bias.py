@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.problem import Judgement, Point, Problem
+from ..core.problem import Evaluation, Point, Problem
 from ..training.loop import Counts
 from ..training.stopping import Reason
-from .proximal import centred, spring
+from .proximal import centred, prox_strength
 
 
 class State(NamedTuple):
@@ -54,30 +54,30 @@ class FreeBias:
         return str(self.inner.name)
 
     @property
-    def meaning(self) -> str:
+    def summary(self) -> str:
         """The inner solver's."""
-        return str(self.inner.meaning)
+        return str(self.inner.summary)
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at the bias of the warm start, or at 0."""
-        centre, mu = 0.0 if warm is None else float(warm.b), spring(problem)
+        centre, mu = 0.0 if warm is None else float(warm.b), prox_strength(problem)
         return State(self.inner.start(centred(problem, centre, mu), warm), centre, mu, 0)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Let the inner solver work, at most until the centre is to move; then move it."""
-        end = state.moved + problem.present * getattr(self.inner, "epochs_a_pass", 1)
+        end = state.moved + problem.epoch_size * getattr(self.inner, "epochs_a_pass", 1)
         budget = min(budget, end - state.counts.visits)
         held, inner = centred(problem, state.centre, state.mu), state.inner
         if last is not None:  # its w(beta) is that of a scaled beta, and of no use
-            if hasattr(self.inner, "refresh"):
-                inner = self.inner.refresh(held, inner)
+            if hasattr(self.inner, "recompute_primal"):
+                inner = self.inner.recompute_primal(held, inner)
             if hasattr(self.inner, "notice"):
                 inner = self.inner.notice(held, inner, last)
         inner = self.inner.step(held, inner, budget, None)
         state = state._replace(inner=inner)
         if state.counts.visits < end and self.inner.finished(inner) is None:
             return state
-        inner, b = self.inner.recentre(inner, state.centre)
+        inner, b = self.inner.shift_bias(inner, state.centre)
         return State(inner, b, state.mu, state.counts.visits)
 
     def point(self, problem: Problem, state: State) -> Point:
@@ -93,7 +93,7 @@ class FreeBias:
         """The inner solver's options may not suit the data."""
         check = getattr(self.inner, "check", None)
         if check is not None:
-            check(centred(problem, 0.0, spring(problem)), steps)
+            check(centred(problem, 0.0, prox_strength(problem)), steps)
 
     def close(self, problem: Problem) -> None:
         """What the inner solver has open."""
@@ -107,4 +107,4 @@ class FreeBias:
 
 def can_wrap(solver: type[Any]) -> bool:
     """Whether a solver can move its bias."""
-    return hasattr(solver, "recentre")
+    return hasattr(solver, "shift_bias")

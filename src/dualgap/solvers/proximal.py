@@ -1,4 +1,4 @@
-"""A free bias held by a spring: the centred problems that stand in for one whose bias is not regularised.
+"""A free bias held by a prox_strength: the centred problems that stand in for one whose bias is not regularised.
 
 ``mu/2 (b - centre)^2`` with ``mu = lam / (SHARE mean |x|^2)``: as if the bias were a feature with a small part of a
 row's length. Measured on a9a, w8a and wikitox-bow at C = 1: shares of 0.01 to 0.1 need about equally many epochs, 1
@@ -24,7 +24,7 @@ def centred(problem: Problem, centre: float, mu: float) -> Problem:
     return problem.with_bias(Centred(centre, mu))
 
 
-def spring(problem: Problem) -> float:
+def prox_strength(problem: Problem) -> float:
     """How firmly: mu."""
     square = problem.mean_square
     target = problem.mean(np.square(problem.source.y))

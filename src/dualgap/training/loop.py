@@ -1,6 +1,6 @@
 """The training loop, the only one in the project.
 
-``iterate`` lets a solver work in quanta, has the problem judge its points on a schedule, keeps the best primal and
+``iterate`` lets a solver work in quanta, has the problem evaluate its points on a schedule, keeps the best primal and
 the best dual point seen, and yields a record after every quantum, for ever. ``solve`` shows the records to watchers and
 stopping rules and hands back an outcome.
 
@@ -21,22 +21,22 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ..core.problem import Certificate, Form, Identity, Judgement, Point, Problem
+from ..core.problem import Certificate, Evaluation, Form, Identity, Point, Problem
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from .stopping import Reason, Rule
 
-SHARE = 0.3  # time for judgements over time for training: less than a quarter of the whole
-SELDOM = 0.15  # the same where the solver can tell how far it is, and nothing calls for a judgement
+SHARE = 0.3  # time for evaluations over time for training: less than a quarter of the whole
+SELDOM = 0.15  # the same where the solver can tell how far it is, and nothing calls for an evaluation
 PROMISE = 2.0  # and, at most, where it believes that the gap asked for is reached
-EARLY, LATE = 4, 8  # epochs until the first judgement at most; LATE if the solver can tell how far it is
-CAUTION = 0.25  # by how much smaller a gap it must believe in where a judgement takes an epoch
-AIM = 1.25  # times the work after which the gap asked for is expected: the next judgement may come then
+EARLY, LATE = 4, 8  # epochs until the first evaluation at most; LATE if the solver can tell how far it is
+CAUTION = 0.25  # by how much smaller a gap it must believe in where an evaluation takes an epoch
+AIM = 1.25  # times the work after which the gap asked for is expected: the next evaluation may come then
 SOONER, LATER = 0.3, 2.0  # times the usual period, if that is between these two
-HURRY = 0.6  # time for judgements over time for training, at most, where one comes sooner than usual
-OUTSET = 3.0  # the relative gap from which the first judgement's is taken to have fallen
+HURRY = 0.6  # time for evaluations over time for training, at most, where one comes sooner than usual
+OUTSET = 3.0  # the relative gap from which the first evaluation's is taken to have fallen
 QUANTUM = 0.2  # seconds that one call of a solver should last
-HASTE = 0.5  # after Ctrl-C, a judgement that takes longer than this is not waited for
+HASTE = 0.5  # after Ctrl-C, an evaluation that takes longer than this is not waited for
 STILL, CRAWL = 3, 10_000  # evaluations in a row without a visit after which a run ends: all alike, or any
 
 Measures: TypeAlias = Callable[[Point], dict[str, float]]
@@ -57,7 +57,7 @@ class State(Protocol):
     @property
     def counts(self) -> Counts: ...
     @property
-    def paused(self) -> bool: ...  # the solver stopped by itself: a good moment to judge
+    def paused(self) -> bool: ...  # the solver stopped by itself: a good moment to evaluate
 
 
 class Solver(Protocol):
@@ -66,9 +66,9 @@ class Solver(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def meaning(self) -> str: ...
+    def summary(self) -> str: ...
     def start(self, problem: Problem, warm: Point | None) -> Any: ...
-    def step(self, problem: Problem, state: Any, budget: int, last: Judgement | None) -> Any: ...
+    def step(self, problem: Problem, state: Any, budget: int, last: Evaluation | None) -> Any: ...
     def point(self, problem: Problem, state: Any) -> Point: ...
     def finished(self, state: Any) -> Reason | None: ...
 
@@ -139,9 +139,9 @@ class Run(NamedTuple):
     b: float
     beta: Floats  # the best dual point so far
     value: Value  # of these two
-    judged: Counts  # at the last judgement
+    evaluated: Counts  # at the last evaluation
     due: int  # row presentations at which the next one is due
-    judgements: int  # so far
+    evaluations: int  # so far
     gap: float  # relative, at the last one
     polished: int  # row presentations when the dual point was last improved apart from the solver
 
@@ -169,7 +169,7 @@ class Outcome:
     interrupted: bool = False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
     classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
     expansion: Any = None  # what made the features of the rows, if anything did
-    why: str = ""  # ``solver="auto"`` chose this solver
+    auto_reason: str = ""  # ``solver="auto"`` chose this solver
 
 
 @dataclass
@@ -187,7 +187,7 @@ class _Best:
     origin: DualOrigin = "none"
 
     def see(
-        self, point: Point, found: Judgement, origin: DualOrigin, merit: float | None = None, *, frozen: bool = False
+        self, point: Point, found: Evaluation, origin: DualOrigin, merit: float | None = None, *, frozen: bool = False
     ) -> None:
         """The model with the smallest merit counts; that is the primal value, unless another measure is given.
 
@@ -208,8 +208,8 @@ class _Best:
         return problem.certificate(self.primal, self.primal_error, self.dual, self.dual_error)
 
 
-def judging_cost(problem: Problem, duals: float = 0.0) -> float:
-    """Roughly how many nanoseconds a judgement takes: it reads all entries in order, and has work a row and a column.
+def evaluation_cost(problem: Problem, duals: float = 0.0) -> float:
+    """Roughly how many nanoseconds an evaluation takes: it reads all entries in order, and has work a row and a column.
 
     Rows with duals, a share ``duals`` of all, are added up besides. The figures here and in ``training_cost`` were
     measured on one machine. They enter the schedule as fixed numbers, so the schedule depends on counts alone;
@@ -269,13 +269,13 @@ class Loop:
         self.record_every = record_every
         self.train_seconds = self.certify_seconds = 0.0
         self.best = _Best(w=np.zeros(problem.source.d), beta=np.zeros(problem.source.n))
-        self.last: Judgement | None = None
+        self.last: Evaluation | None = None
         self.allowance: Callable[[int], float] = lambda visits: math.inf
         self._chunk = 10_000
-        sweeps = getattr(solver, "polish", 0)  # each costs about three judgements, and the result another one
-        self._judgings = 2.0 + 3.0 * sweeps if sweeps else 1.0  # that one counts as
-        self._judgements = 0
-        self._polished = -problem.present  # visits at which the dual point was last improved apart from the solver
+        sweeps = getattr(solver, "polish", 0)  # each costs about three evaluations, and the result another one
+        self._cost_factor = 2.0 + 3.0 * sweeps if sweeps else 1.0  # that one counts as
+        self._evaluations = 0
+        self._polished = -problem.epoch_size  # visits at which the dual point was last improved apart from the solver
         self._idle = self._still = 0
         self._values = math.nan, math.nan  # primal and dual, of the solver's point when it was last evaluated
         self._share, self._first = (SELDOM, LATE) if hasattr(solver, "aim") else (SHARE, EARLY)
@@ -283,29 +283,29 @@ class Loop:
         self._epoch = Counts(
             problem.source.n, 0, int(1.5 * problem.source.entries)
         )  # of dots, and adds for every other
-        nothing, judged = problem.nothing()
-        self.best.see(nothing, judged, "none", None if validate is None else validate(nothing))
+        zero, evaluated = problem.zero_point()
+        self.best.see(zero, evaluated, "none", None if validate is None else validate(zero))
         self.certificate = self.best.certificate(problem)
         began = time.perf_counter()
         if isinstance(warm, Run) and not self._continues(warm):
             warm = Point(warm.w, warm.b, warm.beta)  # a starting point, and not a state to go on from
         if isinstance(warm, Run):
-            self.state, self.judged, self.due = _copy(warm.solver), warm.judged, warm.due
-            self._judgements, self._gap, self._polished = warm.judgements, warm.gap, warm.polished
+            self.state, self.evaluated, self.due = _copy(warm.solver), warm.evaluated, warm.due
+            self._evaluations, self._gap, self._polished = warm.evaluations, warm.gap, warm.polished
         else:
-            self.state, self.judged = solver.start(problem, warm), Counts()
+            self.state, self.evaluated = solver.start(problem, warm), Counts()
             self.due = self._due(self._period(self._epoch))
         if hasattr(solver, "aim"):  # it can tell roughly how far it is
-            dear = judging_cost(problem, 0.5) / training_cost(problem, self._epoch)
+            dear = evaluation_cost(problem, 0.5) / training_cost(problem, self._epoch)
             self.state = solver.aim(self.state, tol / (1.0 + CAUTION * dear))
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
             self.last = None
-            if self.visits == self.judged.visits and not self._rides():  # bring back what the solver was to be told
-                self._judge(solver.point(problem, self.state), "solver")
+            if self.visits == self.evaluated.visits and not self._rides():  # bring back what the solver was to be told
+                self._evaluate(solver.point(problem, self.state), "solver")
         elif warm is not None:
-            self._judge(warm, "warm start")
-            self._judge(solver.point(problem, self.state), "solver")
+            self._evaluate(warm, "warm start")
+            self._evaluate(solver.point(problem, self.state), "solver")
         self._fresh = warm is not None
 
     def _continues(self, run: Run) -> bool:
@@ -314,7 +314,7 @@ class Loop:
             return False
         if not _alike(self.solver.start(self.problem, None), run.solver):  # of other options
             return False
-        self._judge(Point(run.w, run.b, run.beta), "warm start")
+        self._evaluate(Point(run.w, run.b, run.beta), "warm start")
         found = self.last
         assert found is not None
         return run.value.agrees(Value(found.primal, found.primal_error, found.dual, found.dual_error))
@@ -331,13 +331,13 @@ class Loop:
             visits = self.visits
             self._work()
             if self._rides():  # the solver's own passes over the data carry the certificates
-                yield self.record("certified" if self._take_judgement() else "estimate")
+                yield self.record("certified" if self._take_evaluation() else "estimate")
             elif self.visits > visits:
                 self._idle = self._still = 0
-                yield self.judge() if self._is_due() else self.record("estimate")
+                yield self.evaluate() if self._is_due() else self.record("estimate")
             else:  # whatever the schedule says: no limit that counts visits could ever end this run
                 before = self._values
-                record = self.judge()
+                record = self.evaluate()
                 self._idle += 1
                 self._still = self._still + 1 if self._values == before else 0
                 yield record
@@ -363,7 +363,7 @@ class Loop:
         Where a solver pauses by itself is a good moment, if evaluating stays cheap.
         """
         every = self.record_every
-        if every and self.visits // every > self.judged.visits // every:
+        if every and self.visits // every > self.evaluated.visits // every:
             return True
         if self._strict:
             return False
@@ -375,19 +375,19 @@ class Loop:
         return self.record_every is not None and self.validate is not None
 
     def _affordable(self) -> bool:
-        """Whether another judgement keeps all of them cheap, or is likely the last, or is part of the solver's work."""
-        if getattr(self.solver, "judged_steps", False):
+        """Whether another evaluation keeps all of them cheap, is likely the last, or is part of the solver's work."""
+        if getattr(self.solver, "evaluated_steps", False):
             return True
         most = PROMISE if getattr(self.state, "hopeful", False) else SHARE
-        return (self._judgements + 1) * self._cost() <= most * training_cost(self.problem, self.state.counts)
+        return (self._evaluations + 1) * self._cost() <= most * training_cost(self.problem, self.state.counts)
 
     def _cost(self) -> float:
-        """Of a judgement, roughly."""
+        """Of an evaluation, roughly."""
         duals = np.count_nonzero(self.best.beta) / max(1, self.best.beta.size)
-        return self._judgings * judging_cost(self.problem, duals)
+        return self._cost_factor * evaluation_cost(self.problem, duals)
 
     def _rides(self) -> bool:
-        return not self.problem.source.resident
+        return not self.problem.source.in_memory
 
     def failure(self) -> Reason | None:
         """What went wrong with the data under way; what has been learned until then is not lost."""
@@ -399,40 +399,40 @@ class Loop:
         """The reason where the data fail."""
         return Reason("broken", f"{message} (this is the best model so far)")
 
-    def _take_judgement(self) -> bool:
+    def _take_evaluation(self) -> bool:
         """See what the problem found at a point that the solver carried through a pass over the data."""
         ready: Any = self.solver
-        found = ready.judged(self.problem, self.state)
+        found = ready.evaluated(self.problem, self.state)
         if found is None:
             return False
-        point, judgement = found
-        self._see(point, judgement, "solver", frozen=True)
-        self.judged = self.state.counts
+        point, evaluation = found
+        self._see(point, evaluation, "solver", frozen=True)
+        self.evaluated = self.state.counts
         return True
 
-    def judge(self, *, final: bool = False) -> Record:
-        """Have the problem judge the solver's present point, and a better dual point if the solver makes one of it.
+    def evaluate(self, *, final: bool = False) -> Record:
+        """Have the problem evaluate the solver's present point, and a better dual point if the solver makes one of it.
 
         That takes dual sweeps, which are training too: one round of them an epoch at most, however often a run is
         evaluated, and one in the end.
         """
         point = self.solver.point(self.problem, self.state)
-        self._judge(point, "solver")
+        self._evaluate(point, "solver")
         improve = getattr(self.solver, "improve_dual", None)
-        if improve is not None and (final or self.visits - self._polished >= self.problem.present):
+        if improve is not None and (final or self.visits - self._polished >= self.problem.epoch_size):
             self._polished = self.visits
             began, last = time.perf_counter(), self.last
             beta = improve(self.problem, self.best.beta, point.b, self.visits)
             self.certify_seconds += time.perf_counter() - began
             if beta is not None:
-                self._judge(point._replace(beta=beta), "polish")
+                self._evaluate(point._replace(beta=beta), "polish")
                 self.last = last
         assert self.last is not None
         self._values = self.last.primal, self.last.dual
-        self._judgements += 1
+        self._evaluations += 1
         counts = self.state.counts
-        since = Counts(*(now - then for now, then in zip(counts, self.judged, strict=True)))
-        self.judged = counts
+        since = Counts(*(now - then for now, then in zip(counts, self.evaluated, strict=True)))
+        self.evaluated = counts
         if since.visits > 0:
             self.due = self._due(self._aimed(self._period(since), since))
         self._gap = self.certificate.relative_gap
@@ -453,7 +453,7 @@ class Loop:
         return Record(
             kind,
             int(counts.visits),
-            counts.visits / self.problem.present,
+            counts.visits / self.problem.epoch_size,
             int(counts.updates),
             int(counts.entries),
             self.train_seconds,
@@ -473,34 +473,34 @@ class Loop:
             best.b,
             best.beta,
             Value(best.primal, best.primal_error, best.dual, best.dual_error),
-            self.judged,
+            self.evaluated,
             self.due,
-            self._judgements,
+            self._evaluations,
             self._gap,
             self._polished,
         )
 
     def _period(self, recent: Counts) -> int:
-        """Row visits until the next judgement, such that judging takes less than a quarter of the time.
+        """Row visits until the next evaluation, such that evaluating takes less than a quarter of the time.
 
         On tiny data that is hundreds of epochs, which take no time and look odd, and on very wide data too many: there
-        the first judgements come earlier, after 4, 8, 16... epochs.
+        the first evaluations come earlier, after 4, 8, 16... epochs.
         """
         period = math.ceil(self._cost() / self._share * recent.visits / training_cost(self.problem, recent))
-        return max(1, min(period, max(self._first * self.problem.present, self.visits)))
+        return max(1, min(period, max(self._first * self.problem.epoch_size, self.visits)))
 
     def _due(self, period: int) -> int:
         """The visits at which a period that begins now ends."""
         due = self.visits + period
         if getattr(self.solver, "in_epochs", False):  # its points are best where an epoch ends
-            due += -due % self.problem.present
+            due += -due % self.problem.epoch_size
         return due
 
     def _aimed(self, period: int, recent: Counts) -> int:
         """The period, or what is left to the gap asked for where that is about as long and the gap falls on as it did.
 
         Runs are a few periods long, so ending them half a period late matters. A gap that does not fall as expected
-        must not make judging expensive: hurrying has a budget of its own.
+        must not make evaluating expensive: hurrying has a budget of its own.
         """
         gap = self.certificate.relative_gap
         if not 0.0 < self.tol < gap < self._gap < math.inf:
@@ -511,7 +511,7 @@ class Loop:
         left = max(left, SOONER * period)
         counts = self.state.counts
         then = Counts(*(int(now + left / recent.visits * part) for now, part in zip(counts, recent, strict=True)))
-        if left < period and (self._judgements + 1) * self._cost() > HURRY * training_cost(self.problem, then):
+        if left < period and (self._evaluations + 1) * self._cost() > HURRY * training_cost(self.problem, then):
             return period
         return math.ceil(left)
 
@@ -531,13 +531,13 @@ class Loop:
         if done > 0 and spent > 0:
             self._chunk = int(min(max(done * QUANTUM / spent, 1), 8 * self._chunk, 2**62))
 
-    def _judge(self, point: Point, origin: DualOrigin) -> None:
+    def _evaluate(self, point: Point, origin: DualOrigin) -> None:
         began = time.perf_counter()
-        self.last = self.problem.judge(point)
+        self.last = self.problem.evaluate(point)
         self._see(point, self.last, origin)
         self.certify_seconds += time.perf_counter() - began
 
-    def _see(self, point: Point, found: Judgement, origin: DualOrigin, *, frozen: bool = False) -> None:
+    def _see(self, point: Point, found: Evaluation, origin: DualOrigin, *, frozen: bool = False) -> None:
         merit = None
         if self.validate is not None:
             merit = self.validated = self.validate(point)
@@ -546,12 +546,12 @@ class Loop:
 
 
 def _hasty(reason: Reason, loop: Loop, trace: list[Record]) -> bool:
-    """Whether there is no time, or no way, to judge the last point."""
+    """Whether there is no time, or no way, to evaluate the last point."""
     if reason.name == "broken":
         return True
     if not trace:
         return False
-    if not loop.problem.source.resident:  # it takes a pass over the disk
+    if not loop.problem.source.in_memory:  # it takes a pass over the disk
         return reason.name in ("interrupted", "time_limit", "gap")
     return reason.name == "interrupted" and loop.certify_seconds > HASTE * len(trace)
 
@@ -635,14 +635,14 @@ def running(
             if reason is None:
                 yield record
                 continue
-            run = loop.run()  # taken first: judging now is no part of the run that goes on from here
-            if loop.visits > loop.judged.visits and not _hasty(reason, loop, trace):
+            run = loop.run()  # taken first: evaluating now is no part of the run that goes on from here
+            if loop.visits > loop.evaluated.visits and not _hasty(reason, loop, trace):
                 if hasattr(solver, "close"):  # who reads the data now must be alone with them
                     solver.close(problem)
                 try:
-                    record = loop.judge(final=True)  # what was learned since the last certificate counts too
+                    record = loop.evaluate(final=True)  # what was learned since the last certificate counts too
                 except InputError as error:  # rows on disk that cannot be read any more: what is proven stays
-                    if problem.source.resident:
+                    if problem.source.in_memory:
                         raise
                     reason = loop.broken(str(error))
                     break

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.bias import Free
+from ..core.bias import ExactBias
 from ..core.losses import Loss
 from ..core.problem import Point, Problem
 from ..data.rows import take_rows
@@ -28,7 +28,7 @@ class Validation:
 
     def __call__(self, point: Point) -> float:
         """Of a model; not regularised."""
-        return Problem(self.source, self.loss, 0.0, Free()).judge(point._replace(beta=None)).primal
+        return Problem(self.source, self.loss, 0.0, ExactBias()).evaluate(point._replace(beta=None)).primal
 
 
 def split_off(source: InMemory, part: float, seed: int) -> tuple[InMemory, InMemory]:
@@ -69,7 +69,7 @@ def _take(source: InMemory, which: Any) -> InMemory:
         rows=take_rows(source.rows, which),
         y=source.y[which],
         weight=source.weight[which],
-        norms=source.norms[which],
+        squared_norms=source.squared_norms[which],
     )
     if not part.weight.any():
         raise InputError("validation leaves one side with rows of weight 0 only; choose another part or another seed")

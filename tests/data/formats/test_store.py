@@ -562,10 +562,10 @@ def test_rows_must_have_the_weight_that_the_header_tells(tmp_path: Path) -> None
         crafted(file, replace(header, total_weight=factor * header.total_weight).to_json(), layout, batches)
         problem = Problem(OnDisk(StoreFeed(Store(file)), memory_budget=None), make_loss("hinge"), 1.0)
         if factor == 1.0:
-            assert problem.judge(point).primal == pytest.approx(1.0)
+            assert problem.evaluate(point).primal == pytest.approx(1.0)
         else:
             with pytest.raises(InputError, match=r"weights of all rows add up to .* must be converted anew"):
-                problem.judge(point)
+                problem.evaluate(point)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class StoreFeed:
         self.name = str(store.path)
         self.n, self.d, self.entries = header.n, header.d, header.nnz
         self.value_bytes = np.dtype(header.value_type).itemsize
-        self.total_weight, self.present = header.total_weight, header.present
+        self.total_weight, self.epoch_size = header.total_weight, header.present
         self.labels: list[tuple[float, float]] | None = None
         if header.classes is not None and header.class_weights is not None:
             pairs = zip(header.classes, header.class_weights, strict=True)
@@ -214,7 +214,7 @@ class ChunkFeed:
         self._start, self.name = start, name
         self._iterator: Iterator[Any] = iter(())
         self._next = -1
-        sizes, self.entries, self.present, self.d = [], 0, 0, n_features or 0
+        sizes, self.entries, self.epoch_size, self.d = [], 0, 0, n_features or 0
         total = Total()
         weights: TotalByLabel | None = TotalByLabel()
         self.value_bytes, self.chunk_bytes = 4, 0
@@ -225,13 +225,13 @@ class ChunkFeed:
             self.d = max(self.d, rows.d)
             share = np.ones(rows.n) if weight is None else np.asarray(weight, dtype=np.float64)
             total.add(share)
-            self.present += int(np.count_nonzero(share))
+            self.epoch_size += int(np.count_nonzero(share))
             self.value_bytes = max(self.value_bytes, _value_bytes(X))
             self.chunk_bytes = max(self.chunk_bytes, 12 * rows.entries + 40 * rows.n)
             if weights is not None:
                 weights.add(*np.unique(rows.y, return_inverse=True), share)
                 weights = weights if len(weights) <= 1000 else None
-        if not sizes or not self.present:
+        if not sizes or not self.epoch_size:
             raise InputError(f"{name}: no rows, or none of positive weight")
         self.total_weight = total.value
         self.labels = None if weights is None else weights.sorted()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
@@ -44,7 +44,7 @@ class State(NamedTuple):
 
     @property
     def paused(self) -> bool:
-        """Every round ends with a point worth judging."""
+        """Every round ends with a point worth evaluating."""
         return True
 
 
@@ -58,7 +58,7 @@ class OCAS:
     q: float = field(default=0.0, metadata={"help": "also stop when P (mean form) is at most this (0: never)"})
 
     name = "ocas"
-    meaning = "cutting planes with an exact line search, for the hinge loss"
+    summary = "cutting planes with an exact line search, for the hinge loss"
     losses = ("hinge",)
     package = "daqp"
     own_stops = ("r", "q")  # options that end a run by a rule of its own
@@ -77,7 +77,7 @@ class OCAS:
         score = scores(problem, w, b)
         return State(no_cuts(n, d), w, b, score, score, math.inf, -math.inf, Counts())
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """One round: cut, master problem, line search."""
         cuts, entries = add_cut(problem, state.cuts, state.next), 2 * problem.source.entries
         if cuts.known > 0:  # as svmperf does: that one is new unless the master's solution is the optimum
@@ -91,7 +91,7 @@ class OCAS:
         b = state.b + step * (b_cp - state.b)
         best = state.best + step * (score_cp - state.best)
         counts = Counts(
-            state.counts.visits + problem.present,
+            state.counts.visits + problem.epoch_size,
             state.counts.updates + 1,
             state.counts.entries + entries,
         )
@@ -104,7 +104,7 @@ class OCAS:
         """The best point, and the dual point behind the master's multipliers."""
         return Point(state.w, state.b, dual_point(problem, state.cuts))
 
-    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+    def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The best point stays where it is; only the centre of the master's bias moves, and that is the problem's."""
         return state, state.b
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ...training.loop import Counts
@@ -32,7 +32,7 @@ class State(NamedTuple):
 
     @property
     def paused(self) -> bool:
-        """Every round ends with a point worth judging."""
+        """Every round ends with a point worth evaluating."""
         return True
 
 
@@ -45,7 +45,7 @@ class SVMperf:
     )
 
     name = "svmperf"
-    meaning = "1-slack cutting planes, for the hinge loss"
+    summary = "1-slack cutting planes, for the hinge loss"
     losses = ("hinge",)
     package = "daqp"
     own_stops = ("epsilon",)  # options that end a run by a rule of its own
@@ -60,14 +60,14 @@ class SVMperf:
         b = problem.bias.centre if warm is None else float(warm.b)
         return State(no_cuts(problem.source.n, problem.source.d), w, b, math.inf, Counts())
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """One round: a cut at the present point, and the master problem."""
         score = scores(problem, state.w, state.b)
         violation = mean_loss(problem, score) - slack(state.cuts, state.w, state.b)
         cuts = solve_master(problem, add_cut(problem, state.cuts, score))
         w, b = master_point(problem, cuts)
         counts = Counts(
-            state.counts.visits + problem.present,
+            state.counts.visits + problem.epoch_size,
             state.counts.updates + 1,
             state.counts.entries + 2 * problem.source.entries,
         )
@@ -77,7 +77,7 @@ class SVMperf:
         """The master's solution, and the dual point behind its multipliers."""
         return Point(state.w, state.b, dual_point(problem, state.cuts))
 
-    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+    def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same cuts under a bias whose centre moves to the present one."""
         return state._replace(b=2.0 * state.b - centre), state.b
 

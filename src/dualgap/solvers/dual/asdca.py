@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.losses import Loss
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
@@ -119,7 +119,7 @@ class ASDCA:
     )
 
     name = "asdca"
-    meaning = "accelerated mini-batch SDCA, for smooth losses, and for the others by smoothing them"
+    summary = "accelerated mini-batch SDCA, for smooth losses, and for the others by smoothing them"
 
     def __post_init__(self) -> None:
         averaging.check_output(self.output, self.T0, (LAST, AVERAGE))
@@ -133,8 +133,8 @@ class ASDCA:
 
     def check(self, problem: Problem, steps: float) -> None:
         """What can be wrong with the options once the data and the length of the run are known."""
-        if self.m > problem.present:
-            raise InputError(f"m={self.m} is more than the {problem.present} rows there are; lower m")
+        if self.m > problem.epoch_size:
+            raise InputError(f"m={self.m} is more than the {problem.epoch_size} rows there are; lower m")
         if self.gamma != "auto" and math.isfinite(problem.loss.smoothness):
             raise InputError(f"gamma={self.gamma} smooths a loss, and {problem.loss.name!r} is smooth; leave gamma out")
         m, _, _ = self._constants(problem)
@@ -168,12 +168,12 @@ class ASDCA:
         rng = generator(self.seed)
         return State(v, np.zeros_like(v), beta, lagging, rows, rng, mean, suffix, m, theta, gamma, 0, 0, 0)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make whole steps until the budget is spent."""
         if last is not None:
             state = self.notice(problem, state, last)
-            if (state.steps - state.refreshed) * state.m >= REFRESH * problem.present:
-                state = self.refresh(problem, state)
+            if (state.steps - state.refreshed) * state.m >= REFRESH * problem.epoch_size:
+                state = self.recompute_primal(problem, state)
         end = state.steps + max(1, math.ceil(budget / state.m))
         with _workers(problem, state.m) as pool:
             while state.steps < end:
@@ -195,12 +195,12 @@ class ASDCA:
         sigma, v_bias, h_bias, _, _ = state.mean
         return Point(state.v + sigma * state.h, v_bias + sigma * h_bias, averaging.clipped(problem, mix))
 
-    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+    def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
         b = state.mean.v_bias  # b(beta): that of the model lags behind it
         return state._replace(mean=state.mean._replace(v_bias=2.0 * b - centre)), b
 
-    def refresh(self, problem: Problem, state: State) -> State:
+    def recompute_primal(self, problem: Problem, state: State) -> State:
         """v and w computed anew from the duals, so that rounding errors do not pile up."""
         v, v_bias = problem.model_of(state.beta, state.mean.v_bias)
         w, b = problem.model_of(_up_to_date(state)[0], state.mean.v_bias + state.mean.sigma * state.mean.h_bias)
@@ -215,15 +215,15 @@ class ASDCA:
         """m, theta and gamma to begin with."""
         gamma = 0.0 if math.isfinite(problem.loss.smoothness) else _number("gamma", self.gamma, "auto") or 1.0
         G = _conditioning(problem, gamma)
-        m = self.m or int(min(max(G, 1.0 / G), problem.present))
+        m = self.m or int(min(max(G, 1.0 / G), problem.epoch_size))
         return m, _number("theta", self.theta, "theory") or theta_of_theory(problem, gamma, m), gamma
 
-    def notice(self, problem: Problem, state: State, last: Judgement) -> State:
+    def notice(self, problem: Problem, state: State, last: Evaluation) -> State:
         """Smooth less once the smoothing, and not the distance to its optimum, makes up the gap."""
         if state.gamma == 0.0 or self.gamma != "auto":
             return state
         gap, bound = last.primal - last.dual, left_by_smoothing(problem.loss, state.gamma)
-        settled = (state.steps - state.staged) * state.m * state.theta >= SETTLED * problem.present
+        settled = (state.steps - state.staged) * state.m * state.theta >= SETTLED * problem.epoch_size
         if gap > 2.0 * bound or (gap > 0.1 * bound and not settled):
             return state
         mix, total = _up_to_date(state)  # as of this step: from here on the mean runs at another pace
@@ -241,7 +241,7 @@ def theta_of_theory(problem: Problem, gamma: float, m: int) -> float:
 
 def left_by_smoothing(loss: Loss, gamma: float) -> float:
     """How far the smoothed loss may lie below the loss."""
-    low, high = loss.box(1.0)
+    low, high = loss.dual_bounds(1.0)
     return 0.5 * gamma * max(low * low, high * high)
 
 
@@ -406,11 +406,11 @@ def _aim(
     entries = 0
     for k in range(batch.shape[0]):
         if k + 4 < batch.shape[0]:
-            rows.prefetch(batch[k + 4])
+            rows.prefetch_row(batch[k + 4])
         i = batch[k]
         score = rows.dot(i, v) + mean.v_bias + factor * (rows.dot(i, h) + mean.h_bias)
-        low, high = loss.box(y[i])
-        targets[k] = min(max(loss.best_dual(y[i], score, 0.0, gamma), low), high)
+        low, high = loss.dual_bounds(y[i])
+        targets[k] = min(max(loss.dual_prox(y[i], score, 0.0, gamma), low), high)
         entries += 2 * rows.count(i)
     return entries
 
@@ -454,7 +454,7 @@ def _add(rows: Any, order: Any, moves: Floats, factor: float, vector: Floats) ->
     entries = 0
     for k in range(moves.shape[0]):
         if k + 4 < moves.shape[0]:
-            rows.prefetch(order[k + 4])
+            rows.prefetch_row(order[k + 4])
         if moves[k] != 0.0:
             rows.add(order[k], factor * moves[k], vector)
             entries += rows.count(order[k])

@@ -95,7 +95,7 @@ def offered(output: str, suffix: Suffix, now: int, beta: Floats, total: Floats) 
 
 def clipped(problem: Problem, beta: Floats) -> Floats:
     """The nearest feasible dual point."""
-    source, box = problem.source, problem.loss.box
+    source, box = problem.source, problem.loss.dual_bounds
     if problem.loss.task == "regression":
         low, high = box(0.0)  # of a regression loss it does not depend on the target
         return np.clip(beta, low, high)

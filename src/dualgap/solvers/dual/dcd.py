@@ -12,18 +12,18 @@ With G the slope of the negated dual along a coordinate (left and right derivati
 projection, 0 where the row is optimal.
 
 Guesses. At w = w(beta) the duality gap is a sum over rows, 1/N sum_i c_i (phi(s_i) + phi*(-beta_i) + beta_i s_i), so
-visits tell what it is about: every fourth is looked at, and some hundreds make a guess. Rows that have left or rest are
-not in it, and those just visited have no gap for the moment; each judgement says by which factor the last guess was
-wrong. Where the guess says that the gap asked for is reached, the solver pauses to be judged. A guess never counts as
-more than that.
+visits tell what it is about: every fourth is looked at, and some hundreds make a guess. Rows that have left or rest
+are not in it, and those just visited have no gap for the moment; each evaluation says by which factor the last guess
+was wrong. Where the guess says that the gap asked for is reached, the solver pauses to be evaluated. A guess never
+counts as more than that.
 
 Shrinking. A row that a visit finds at a bound or kink with its slopes pointing firmly there (left < 0 < right) leaves
-the active rows at once. It comes back when a judgement, which computes the scores of all rows anyway, finds that it is
-no longer optimal. Where the gap of the active rows has fallen tenfold and no judgement comes, the solver looks at the
-others itself, in the order in which they lie in memory, but for those whose slopes cannot have changed sign: a score
-moves by at most |x| |w - anchor|, the anchor being the w of the last look at all rows. On data of few columns that
-leaves few to read, on text it does not help. The rule of Hsieh et al. brings all rows back every so often,
-and lets them go an epoch later: twice the work on text.
+the active rows at once. It comes back when an evaluation, which computes the scores of all rows anyway, finds that it
+is no longer optimal. Where the gap of the active rows has fallen tenfold and no evaluation comes, the solver looks at
+the others itself, in the order in which they lie in memory, but for those whose slopes cannot have changed sign: a
+score moves by at most |x| |w - anchor|, the anchor being the w of the last look at all rows. On data of few columns
+that leaves few to read, on text it does not help. The rule of Hsieh et al. brings all rows back every so often, and
+lets them go an epoch later: twice the work on text.
 
 Resting. A visit that gains less than visits did on average in the epoch before makes the row rest for 1 epoch, then 3,
 7... up to 31, until a visit gains as much as others again. (The frequencies of Glasmachers and Dogan, ACML 2013, adapt
@@ -47,7 +47,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
@@ -61,7 +61,7 @@ _GROUP, _SHORT = 4, 150  # neighbours that are visited together where rows have 
 _FEW = 8192  # or fewer rows stay in the cache, and go alone
 _SURE = 1.0 - 1e-6  # slack is kept in float32, and must not be rounded up
 _WINDOW = 256  # rows that a guess is made of, if there are as many
-_TRUST = 2.0  # gap over guess, until a judgement says more
+_TRUST = 2.0  # gap over guess, until an evaluation says more
 _FORESIGHT = 20.0  # 1/r at most
 _SOLVED = 0.1  # part to which the gap of active rows falls before the others are worth a look
 
@@ -79,7 +79,7 @@ class Guess(NamedTuple):
     tallied: int = 0  # their number
     gap: float = math.inf  # the last guess of the active rows' gap; infinite where there is none
     known: float = math.inf  # their gap when rows last came back; infinite where it is not known yet
-    trust: float = _TRUST  # the gap that a judgement found, over the guess before it
+    trust: float = _TRUST  # the gap that an evaluation found, over the guess before it
 
 
 class Sweep(NamedTuple):
@@ -98,7 +98,7 @@ class Sweep(NamedTuple):
     foresight: float = 0.0  # 1/r in a first epoch, 0 otherwise
     asked: bool = False  # the solver has paused since it last looked at rows that had left
     paused: bool = False  # the gap asked for seems reached, or the active rows are solved and others worth a look
-    settled: bool = False  # a judgement found all rows within pg_tol, or none is left to move
+    settled: bool = False  # an evaluation found all rows within pg_tol, or none is left to move
     epochs: int = 0
     visits: int = 0
     updates: int = 0
@@ -126,7 +126,7 @@ class State(NamedTuple):
 
     @property
     def paused(self) -> bool:
-        """A good moment to judge."""
+        """A good moment to evaluate."""
         return self.sweep.paused
 
     @property
@@ -150,7 +150,7 @@ class DCD:
     )
 
     name = "dcd"
-    meaning = "dual coordinate descent with shrinking: fast to any accuracy, for every loss"
+    summary = "dual coordinate descent with shrinking: fast to any accuracy, for every loss"
     own_stops = ("pg_tol",)  # options that end a run by a rule of its own
 
     def __post_init__(self) -> None:
@@ -163,7 +163,7 @@ class DCD:
         source = problem.source
         absent = source.weight == 0.0
         here = np.arange(source.n, dtype=np.uint32)
-        if source.present < source.n:
+        if source.epoch_size < source.n:
             here = here[~absent]
         rest = absent * np.uint8(_ABSENT)
         foresight = 0.0 if beta.any() else _foresight(problem)
@@ -175,11 +175,11 @@ class DCD:
         """Pause where a relative gap of ``tol`` seems to be reached."""
         return state._replace(sweep=state.sweep._replace(guess=state.sweep.guess._replace(tol=tol)))
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Visit rows until the budget is spent or those that are active are as good as solved."""
         (block,) = problem.source.blocks()
         if last is not None:  # w(beta), computed anew: rounding errors do not pile up
-            state.w[:] = last.w
+            state.w[:] = last.w_of_dual
             state = self.notice(problem, state._replace(sweep=state.sweep._replace(b=last.b)), last)
             if state.sweep.settled:
                 return state
@@ -197,14 +197,14 @@ class DCD:
         )
         return state._replace(sweep=Sweep(*sweep))
 
-    def notice(self, problem: Problem, state: State, last: Judgement) -> State:
-        """Call back the rows that a judgement found wanting, and only those.
+    def notice(self, problem: Problem, state: State, last: Evaluation) -> State:
+        """Call back the rows that an evaluation found wanting, and only those.
 
         An epoch under way goes on with the rows still to come, and no row leaves in a first one: how often a run is
         evaluated must not decide where it gets to.
         """
         sweep, source = state.sweep, problem.source
-        state.anchor[:] = last.w
+        state.anchor[:] = last.w_of_dual
         duals = state.beta, state.order, state.rest, state.slack
         shrinking = self.shrinking and sweep.foresight == 0.0
         active, high, low = _recall(source.y, last.scores, problem.loss, *duals, shrinking)
@@ -224,13 +224,13 @@ class DCD:
         """The pair w(beta), beta."""
         return Point(state.w, state.sweep.b, state.beta)
 
-    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+    def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
         sweep = state.sweep  # rows that were all optimal are looked at again at once
         moved = sweep._replace(b=2.0 * sweep.b - centre, asked=sweep.asked or sweep.settled, settled=False)
         return state._replace(sweep=moved), sweep.b
 
-    def refresh(self, problem: Problem, state: State) -> State:
+    def recompute_primal(self, problem: Problem, state: State) -> State:
         """w(beta) computed anew, so that rounding errors do not pile up."""
         w, b = problem.model_of(state.beta, state.sweep.b)
         state.w[:] = w
@@ -245,8 +245,8 @@ class DCD:
         return Reason("pg_tol", f"the projected gradients of all rows range within pg_tol={self.pg_tol:g}")
 
 
-def _corrected(guess: Guess, total: float, last: Judgement) -> Guess:
-    """What a judgement says of the last guess."""
+def _corrected(guess: Guess, total: float, last: Evaluation) -> Guess:
+    """What an evaluation says of the last guess."""
     found = total * (last.primal - last.dual)
     trust = guess.trust
     if 0.0 < found < math.inf and 0.0 < guess.gap < math.inf:
@@ -262,7 +262,7 @@ def _group(problem: Problem) -> int:
 def _foresight(problem: Problem) -> float:
     """1/r for the average row, within bounds."""
     source = problem.source
-    curvature = problem.mean_square / (problem.lam * source.present) + problem.bias_rate
+    curvature = problem.mean_square / (problem.lam * source.epoch_size) + problem.bias_rate
     r = min(1.0, problem.loss.smoothness) * curvature
     return min(1.0 / r, _FORESIGHT) if r > 0.0 else _FORESIGHT
 
@@ -285,7 +285,7 @@ def _sweep(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     loss: Any,
     scale: float,
     centre: float,
@@ -321,7 +321,21 @@ def _sweep(
                 anchor_b = b
                 anchor[:] = w
             scanned, active, seen, read = _scan(
-                rows, y, norms, loss, b, w, beta, order, rest, slack, anchor, anchor_b, active, scanned, stop - visits
+                rows,
+                y,
+                squared_norms,
+                loss,
+                b,
+                w,
+                beta,
+                order,
+                rest,
+                slack,
+                anchor,
+                anchor_b,
+                active,
+                scanned,
+                stop - visits,
             )
             visits += seen
             begun += seen
@@ -338,15 +352,15 @@ def _sweep(
         while position < awake and visits < stop and not (paused or solved):
             if position + _FAR < awake:
                 ahead = turns[position + _FAR]
-                rows.announce(ahead)
+                rows.prefetch_offsets(ahead)
                 prefetch(beta, ahead)
                 prefetch(y, ahead)
                 prefetch(weight, ahead)
-                prefetch(norms, ahead)
+                prefetch(squared_norms, ahead)
             if position + _NEAR < awake:
-                rows.prefetch(turns[position + _NEAR])
+                rows.prefetch_row(turns[position + _NEAR])
             if position + _NEXT < awake:
-                rows.summon(turns[position + _NEXT], w)
+                rows.prefetch_weights(turns[position + _NEXT], w)
             i = turns[position]
             position += 1
             score = rows.dot(i, w) + b
@@ -367,7 +381,7 @@ def _sweep(
                         solved = gap <= _SOLVED * known
                     else:
                         known = gap
-            low, high = loss.dual_slopes(y[i], score, beta[i])
+            low, high = loss.dual_subdifferential(y[i], score, beta[i])
             if shrinking and foresight == 0.0 and low < 0.0 < high:
                 rest[i] = _GONE
                 slack[i] = 0.0
@@ -376,8 +390,8 @@ def _sweep(
             projected = _projected(low, high)
             gain = 0.0
             if projected != 0.0:
-                q = longer * weight[i] * (scale * norms[i] + bias_rate)
-                best = loss.best_dual(y[i], score, beta[i], q)
+                q = longer * weight[i] * (scale * squared_norms[i] + bias_rate)
+                best = loss.dual_prox(y[i], score, beta[i], q)
                 move = weight[i] * (best - beta[i])
                 if move != 0.0:
                     gain = abs(projected * move)
@@ -460,7 +474,7 @@ def _worth(loss: Any, scale: float, y: Floats, weight: Floats, beta: Floats, w: 
 def _scan(
     rows: Any,
     y: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     loss: Any,
     b: float,
     w: Floats,
@@ -485,15 +499,15 @@ def _scan(
     seen = read = 0
     for i in range(first, y.shape[0]):
         spare = slack[i] - shift
-        if rest[i] != _GONE or (spare > 0.0 and spare * spare > away * norms[i]):  # by Cauchy and Schwarz
+        if rest[i] != _GONE or (spare > 0.0 and spare * spare > away * squared_norms[i]):  # by Cauchy and Schwarz
             continue
         if seen == budget:
             return i, active, seen, read
-        left, right = loss.dual_slopes(y[i], rows.dot(i, w) + b, beta[i])
+        left, right = loss.dual_subdifferential(y[i], rows.dot(i, w) + b, beta[i])
         seen += 1
         read += rows.count(i)
         if left < 0.0 < right:
-            slack[i] = _SURE * min(-left, right) - shift - np.sqrt(away * norms[i])
+            slack[i] = _SURE * min(-left, right) - shift - np.sqrt(away * squared_norms[i])
         else:
             rest[i] = 0
             order[active] = i
@@ -511,7 +525,7 @@ def _recall(
     for i in range(y.shape[0]):
         if rest[i] == _ABSENT:
             continue
-        left, right = loss.dual_slopes(y[i], scores[i], beta[i])
+        left, right = loss.dual_subdifferential(y[i], scores[i], beta[i])
         projected = _projected(left, right)
         high = max(high, projected)
         low = min(low, projected)

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
@@ -79,7 +79,7 @@ class Decomposition:
     shrinking: bool = field(default=True, metadata={"help": "leave rows out for a while that sit firmly at a bound"})
 
     name = "decomposition"
-    meaning = "working sets of q rows as in SVM-light, with the true bias, for the hinge loss and the hard margin"
+    summary = "working sets of q rows as in SVM-light, with the true bias, for the hinge loss and the hard margin"
     losses = ("hinge", "hard-margin")
     biases = ("exact",)
 
@@ -92,9 +92,9 @@ class Decomposition:
         source = problem.source
         v, w = np.zeros(source.n), np.zeros(source.d)
         if warm is not None and warm.beta is not None:
-            judged = problem.judge(Point(w, 0.0, warm.beta))
-            if math.isfinite(judged.dual):
-                v, w = source.weight * problem.bias.feasible(warm.beta, source.weight), judged.w
+            evaluated = problem.evaluate(Point(w, 0.0, warm.beta))
+            if math.isfinite(evaluated.dual):
+                v, w = source.weight * problem.bias.feasible(warm.beta, source.weight), evaluated.w_of_dual
         order = np.flatnonzero(source.weight)
         state = State(
             v, w, np.zeros(source.n), order, order.size, math.inf, math.inf, 0.0, math.inf, 0, False, False, False,
@@ -102,7 +102,7 @@ class Decomposition:
         )  # fmt: skip
         return _all_back(problem, state)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Rounds until the budget is spent or all rows come back."""
         end, reads = state.counts.visits + budget, 0
         state = state._replace(paused=False)
@@ -185,9 +185,9 @@ class SMO(Decomposition):
     q: int = field(default=2, init=False, repr=False, metadata={"help": "always 2"})
 
     name = "smo"
-    meaning = "sequential minimal optimisation (pairs, second-order choice), with the true bias"
+    summary = "sequential minimal optimisation (pairs, second-order choice), with the true bias"
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Pair steps until the budget is spent or all rows come back."""
         (block,) = problem.source.blocks()
         low, high = _bounds(problem)
@@ -204,7 +204,7 @@ class SMO(Decomposition):
                 state = state._replace(threshold=_FALL * max(highest - lowest, 0.0))
             highest, lowest, done, entries = _smo(
                 block.rows,
-                block.norms,
+                block.squared_norms,
                 problem.scale,
                 low,
                 high,
@@ -289,7 +289,7 @@ def _hopeless(problem: Problem, state: State) -> bool:
     """Whether v seems to prove that the classes cannot be separated; ``_all_back`` then makes sure."""
     if problem.loss.name != "hard-margin":
         return False
-    mass = float(np.abs(state.v).sum()) * float(np.sqrt(problem.source.norms.max()))
+    mass = float(np.abs(state.v).sum()) * float(np.sqrt(problem.source.squared_norms.max()))
     return norm(state.w) < 0.5 * MARGIN_LIMIT * problem.scale * mass
 
 
@@ -304,7 +304,7 @@ def _all_back(problem: Problem, state: State) -> State:
     _fresh(block.rows, source.y, margin, state.w, state.gradient)
     proven = math.inf
     if problem.loss.name == "hard-margin":
-        lengths = np.sqrt(source.norms)
+        lengths = np.sqrt(source.squared_norms)
         mass, longest = float(np.abs(state.v).sum()), float(lengths.max())
         hulls = norm(state.w) / problem.scale + longest * abs(math.fsum(state.v))
         hulls += float(gamma(source.n + 8.0)) * float(np.abs(state.v) @ lengths)
@@ -359,7 +359,7 @@ def move(v: Floats, i: int, j: int, step: float, low: Floats, high: Floats) -> N
 @kernel
 def _smo(
     rows: Any,
-    norms: Floats,
+    squared_norms: Floats,
     scale: float,
     low: Floats,
     high: Floats,
@@ -400,7 +400,7 @@ def _smo(
             entries += rows.count(k)
             difference = highest - gradient[k]
             if v[k] > low[k] and difference > 0.0:
-                curvature = max(scale * (norms[i] + norms[k] - 2.0 * products[p]), 1e-300)
+                curvature = max(scale * (squared_norms[i] + squared_norms[k] - 2.0 * products[p]), 1e-300)
                 if difference * difference / curvature > gain:
                     gain = difference * difference / curvature
                     j = k

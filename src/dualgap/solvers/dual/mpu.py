@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
@@ -95,7 +95,7 @@ class MPU:
     precision: str = field(default="float64", metadata={"help": "of w while training: float64 or float32"})
 
     name = "mpu"
-    meaning = "the margin perceptron with unlearning (a reconstruction), for the hinge loss"
+    summary = "the margin perceptron with unlearning (a reconstruction), for the hinge loss"
     losses = ("hinge",)
     own_stops = ("delta_stop",)  # options that end a run by a rule of its own
 
@@ -119,13 +119,13 @@ class MPU:
         epoch = Epoch(problem.bias.centre, -1, -1, 0, 0, False, 0, 0, 0)
         w = np.zeros(problem.source.d, dtype=self.precision)
         state = State(w, counters, M, order, order.copy(), generator(self.seed), epoch, math.inf)
-        return self.refresh(problem, state) if beta.any() else state
+        return self.recompute_primal(problem, state) if beta.any() else state
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Visit rows until the budget is spent or nothing moves any more; then refine the quantum."""
         (block,) = problem.source.blocks()
         if last is not None:
-            state.w[:] = last.w
+            state.w[:] = last.w_of_dual
             found = problem.certificate(last.primal, last.primal_error, last.dual, last.dual_error)
             state = state._replace(epoch=state.epoch._replace(b=last.b), relative_gap=found.relative_gap)
         if state.epoch.settled:
@@ -151,12 +151,12 @@ class MPU:
         beta = problem.source.y * (state.counters / state.M)
         return Point(state.w.astype(np.float64), state.epoch.b, beta)
 
-    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+    def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
         b = state.epoch.b
         return state._replace(epoch=state.epoch._replace(b=2.0 * b - centre)), b
 
-    def refresh(self, problem: Problem, state: State) -> State:
+    def recompute_primal(self, problem: Problem, state: State) -> State:
         """w(beta) computed anew, so that rounding errors do not pile up."""
         w, b = problem.model_of(problem.source.y * (state.counters / state.M), state.epoch.b)
         state.w[:] = w
@@ -182,7 +182,7 @@ def _learn(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     margin: float,
     scale: float,
     bias_rate: float,
@@ -213,19 +213,19 @@ def _learn(
         while position < count and visits < stop:
             if position + _FAR < count:
                 ahead = rest[position + _FAR]
-                rows.announce(ahead)
+                rows.prefetch_offsets(ahead)
                 prefetch(counters, ahead)
                 prefetch(y, ahead)
                 prefetch(weight, ahead)
-                prefetch(norms, ahead)
+                prefetch(squared_norms, ahead)
             if position + _NEAR < count:
-                rows.prefetch(rest[position + _NEAR])
+                rows.prefetch_row(rest[position + _NEAR])
             i = rest[position]
             position += 1
             visits += 1
             entries += rows.count(i)
             short = margin - y[i] * (rows.dot(i, w) + b)
-            q = weight[i] * (scale * norms[i] + bias_rate) / M
+            q = weight[i] * (scale * squared_norms[i] + bias_rate) / M
             # the number of updates that raises the dual most; an empty row goes straight to its bound
             best = min(max(short / q, -float(M)), float(M)) if q > 0.0 else (float(M) if short > 0.0 else -float(M))
             change = math.ceil(best - 0.5) if best > 0.0 else math.floor(best + 0.5)

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
@@ -102,7 +102,7 @@ class SDCA:
     )
 
     name = "sdca"
-    meaning = "stochastic dual coordinate ascent in five orders, with averaging, for every loss"
+    summary = "stochastic dual coordinate ascent in five orders, with averaging, for every loss"
     own_stops = ("epsilon",)  # options that end a run by a rule of its own
 
     def __post_init__(self) -> None:
@@ -134,7 +134,7 @@ class SDCA:
         what = "the last iterate" if T0 is None else f"the mean of the iterates from step T0={T0:,.0f} on"
         share = "" if self.epsilon else f" ({gap:g} of the objective at w = 0)"
         return [
-            f"sdca, order=random: {T:,.0f} steps ({T / problem.present:,.0f} epochs) suffice for {what} to have an "
+            f"sdca, order=random: {T:,.0f} steps ({T / problem.epoch_size:,.0f} epochs) suffice for {what} to have an "
             f"expected gap of {epsilon:.3g}{share}, in mean form",
             "the certificate usually proves that gap much earlier; other orders have no such bound",
         ]
@@ -155,15 +155,15 @@ class SDCA:
         suffix = averaging.begin(self.output, T0, beta.size, rows.size)
         return State(w, b, beta, rows, rows.copy(), -1, alias, rng, total, touched, suffix, T, Counts())
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make that many steps; the windows of averages begin on the way."""
         (block,) = problem.source.blocks()
         if last is not None:
-            if self.output == LAST:  # w(beta) as the judgement computed it
-                state.w[:] = last.w
+            if self.output == LAST:  # w(beta) as the evaluation computed it
+                state.w[:] = last.w_of_dual
                 state = state._replace(b=last.b)
             else:
-                state = self.refresh(problem, state)
+                state = self.recompute_primal(problem, state)
             state = self.notice(problem, state, last)
         T0 = self._bound(problem)[0]
         now = state.counts.visits
@@ -205,17 +205,17 @@ class SDCA:
         beta = averaging.clipped(problem, beta)
         return Point(*problem.model_of(beta, state.b), beta)
 
-    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+    def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
         return state._replace(b=2.0 * state.b - centre), state.b
 
-    def refresh(self, problem: Problem, state: State) -> State:
+    def recompute_primal(self, problem: Problem, state: State) -> State:
         """w(beta) computed anew, so that rounding errors do not pile up."""
         w, b = problem.model_of(state.beta, state.b)
         state.w[:] = w
         return state._replace(b=b)
 
-    def notice(self, problem: Problem, state: State, last: Judgement) -> State:
+    def notice(self, problem: Problem, state: State, last: Evaluation) -> State:
         """Draw by the rows' shares in the gap as it is now."""
         if self.order != GAPS:
             return state
@@ -248,15 +248,15 @@ def _total(state: State) -> Floats:
 
 def iteration_bound(problem: Problem, epsilon: float) -> tuple[int | None, float]:
     """T0 (None: no averaging needed) and T after which the expected gap is at most epsilon, in mean form."""
-    loss, n, lam = problem.loss, problem.present, problem.lam
+    loss, n, lam = problem.loss, problem.epoch_size, problem.lam
     strength = problem.bias.strength(lam)
     constant = lam / strength if strength > 0.0 else 0.0  # the square of the constant feature behind the bias
     share = problem.source.weight * (n / problem.total_weight)  # what a weight multiplies the loss by
-    square = problem.source.norms + constant
+    square = problem.source.squared_norms + constant
     if math.isfinite(loss.smoothness):
         condition = n + float(np.max(share * square)) * loss.smoothness / lam
         return None, max(1.0, math.ceil(condition * math.log(max(condition * problem.value_at_zero / epsilon, 1.0))))
-    low, high = loss.box(1.0)
+    low, high = loss.dual_bounds(1.0)
     longest = float(np.max(share**2 * square))  # max |x|^2
     L2, width2 = loss.lipschitz**2 * longest, (high - low) ** 2 * longest
     early = max(0, math.ceil(n * math.log(0.5 * lam * n / L2))) if L2 > 0.0 else 0
@@ -339,7 +339,7 @@ def _ascend(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     loss: Any,
     scale: float,
     bias_rate: float,
@@ -368,20 +368,20 @@ def _ascend(
             position = 0
         if position + _FAR < n:
             ahead = picks[position + _FAR]
-            rows.announce(ahead)
+            rows.prefetch_offsets(ahead)
             prefetch(beta, ahead)
             prefetch(y, ahead)
             prefetch(weight, ahead)
-            prefetch(norms, ahead)
+            prefetch(squared_norms, ahead)
         if position + _NEAR < n:
-            rows.prefetch(picks[position + _NEAR])
+            rows.prefetch_row(picks[position + _NEAR])
         i = picks[position]
         position += 1
         now += 1
         entries += rows.count(i)
         score = rows.dot(i, w) + b
-        q = weight[i] * (scale * norms[i] + bias_rate)
-        best = loss.best_dual(y[i], score, beta[i], q)
+        q = weight[i] * (scale * squared_norms[i] + bias_rate)
+        best = loss.dual_prox(y[i], score, beta[i], q)
         move = weight[i] * (best - beta[i])
         if move != 0.0:
             if averaged:

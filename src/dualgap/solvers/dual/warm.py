@@ -15,7 +15,7 @@ def dual_start(problem: Problem, warm: Point | None) -> tuple[Floats, float, Flo
     source = problem.source
     w, b, beta = np.zeros(source.d), problem.bias.centre, np.zeros(source.n)
     if warm is not None and warm.beta is not None:
-        judged = problem.judge(Point(w, b, warm.beta))
-        if math.isfinite(judged.dual):
-            return judged.w, judged.b, np.array(warm.beta, dtype=np.float64)
+        evaluated = problem.evaluate(Point(w, b, warm.beta))
+        if math.isfinite(evaluated.dual):
+            return evaluated.w_of_dual, evaluated.b, np.array(warm.beta, dtype=np.float64)
     return w, b, beta

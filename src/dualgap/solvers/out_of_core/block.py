@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.errors import InputError
 from ...training.stopping import Reason
 from . import engine as out_of_core
@@ -37,7 +37,7 @@ class BlockMinimisation:
     inner: int = field(default=10, metadata={"help": "sweeps over the rows in memory before others are loaded"})
 
     name = "block"
-    meaning = "block minimisation: load a block of rows, optimise it, load the next; for data beyond memory"
+    summary = "block minimisation: load a block of rows, optimise it, load the next; for data beyond memory"
     from_disk = True
     _keep: ClassVar[float] = 0.0  # share of the memory for rows of earlier blocks
 
@@ -59,19 +59,19 @@ class BlockMinimisation:
         """Nothing in memory yet."""
         return out_of_core.begin(problem, warm, self.seed, out_of_core.capacity(problem, self.cache))
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Visit so many rows; when the sweeps over a block are done, load the next one."""
         engine = out_of_core.resume(problem, state, last, lockstep=True, order=self._order(problem, state))
         state = state._replace(progress=state.progress._replace(b=engine.b))
         stop = state.progress.visits + budget
-        while state.progress.visits < stop and not engine.judged:
+        while state.progress.visits < stop and not engine.evaluated:
             if state.progress.owed <= 0:
                 try:
                     state = self._load(engine, state)
                 except InputError as error:
                     engine.failure = str(error)
                     break
-                if engine.judged:  # before further visits: where a run sees it must not depend on the budgets
+                if engine.evaluated:  # before further visits: where a run sees it must not depend on the budgets
                     break
             before = state.progress
             state = out_of_core.train(problem, engine, state, min(stop - before.visits, before.owed), False)
@@ -131,21 +131,21 @@ class BlockMinimisation:
         """The pair w(beta), beta."""
         return Point(state.w, state.progress.b, state.beta)
 
-    def judged(self, problem: Problem, state: State) -> tuple[Point, Judgement] | None:
-        """A judgement that rode on a pass over the data, if one has been completed."""
-        return out_of_core.judged(problem, state)
+    def evaluated(self, problem: Problem, state: State) -> tuple[Point, Evaluation] | None:
+        """An evaluation that rode on a pass over the data, if one has been completed."""
+        return out_of_core.evaluated(problem, state)
 
     def figures(self, problem: Problem, state: State) -> dict[str, float]:
         """For the records: passes over the data."""
         return out_of_core.figures(problem, state)
 
-    def recentre(self, state: State, centre: float) -> tuple[State, float]:
+    def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
-        return out_of_core.recentre(state, centre)
+        return out_of_core.shift_bias(state, centre)
 
-    def refresh(self, problem: Problem, state: State) -> State:
+    def recompute_primal(self, problem: Problem, state: State) -> State:
         """w(beta) computed anew, so that rounding errors do not pile up."""
-        return out_of_core.refresh(problem, state)
+        return out_of_core.recompute_primal(problem, state)
 
     def failure(self, problem: Problem) -> str | None:
         """What the Reader stumbled over."""
@@ -165,5 +165,5 @@ class SelectiveBlockMinimisation(BlockMinimisation):
     """Block minimisation with a cache of informative rows."""
 
     name = "selective-block"
-    meaning = "block minimisation that keeps informative rows of earlier blocks; for data beyond memory"
+    summary = "block minimisation that keeps informative rows of earlier blocks; for data beyond memory"
     _keep: ClassVar[float] = 0.5

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.errors import InputError
 from ...training.stopping import Reason
 from ..dual.dcd import DCD
@@ -56,7 +56,7 @@ class CachedLoops:
     )
 
     name = "cached-loops"
-    meaning = "dual cached loops: a reader streams rows, a trainer sweeps those in memory; for data beyond memory"
+    summary = "dual cached loops: a reader streams rows, a trainer sweeps those in memory; for data beyond memory"
     from_disk = True
 
     def __post_init__(self) -> None:
@@ -80,11 +80,11 @@ class CachedLoops:
     def start(self, problem: Problem, warm: Point | None) -> Any:
         """Nothing in memory yet; or everything."""
         rows = out_of_core.capacity(problem, self.cache)
-        if problem.source.resident and rows == problem.source.n:
+        if problem.source.in_memory and rows == problem.source.n:
             return self._whole.start(problem, warm)
         return out_of_core.begin(problem, warm, self.seed, rows)
 
-    def step(self, problem: Problem, state: Any, budget: int, last: Judgement | None) -> Any:
+    def step(self, problem: Problem, state: Any, budget: int, last: Evaluation | None) -> Any:
         """Visit so many rows, and take in those that have been read meanwhile."""
         if isinstance(state, Whole):
             return self._whole.step(problem, state, budget, last)
@@ -92,7 +92,7 @@ class CachedLoops:
         engine = out_of_core.resume(problem, state, last, lockstep=self.lockstep, waits=waits)
         state = state._replace(progress=state.progress._replace(b=engine.b))
         stop = state.progress.visits + budget
-        while state.progress.visits < stop and not engine.judged:
+        while state.progress.visits < stop and not engine.evaluated:
             progress = state.progress
             if progress.owed <= 0:
                 try:
@@ -100,7 +100,7 @@ class CachedLoops:
                 except InputError as error:
                     engine.failure = str(error)
                     break
-                if engine.judged:  # before further visits: where a run sees it must not depend on the budgets
+                if engine.evaluated:  # before further visits: where a run sees it must not depend on the budgets
                     break
                 progress = state.progress
             left = stop - progress.visits
@@ -145,23 +145,27 @@ class CachedLoops:
         b = state.sweep.b if isinstance(state, Whole) else state.progress.b
         return Point(state.w, b, state.beta)
 
-    def judged(self, problem: Problem, state: Any) -> tuple[Point, Judgement] | None:
-        """A judgement that rode on a pass over the data, if one has been completed."""
-        return out_of_core.judged(problem, state)
+    def evaluated(self, problem: Problem, state: Any) -> tuple[Point, Evaluation] | None:
+        """An evaluation that rode on a pass over the data, if one has been completed."""
+        return out_of_core.evaluated(problem, state)
 
     def figures(self, problem: Problem, state: Any) -> dict[str, float]:
         """For the records: passes over the data."""
         return out_of_core.figures(problem, state)
 
-    def recentre(self, state: Any, centre: float) -> tuple[Any, float]:
+    def shift_bias(self, state: Any, centre: float) -> tuple[Any, float]:
         """The same duals under a bias whose centre moves to the present one."""
         if isinstance(state, Whole):
-            return self._whole.recentre(state, centre)
-        return out_of_core.recentre(state, centre)
+            return self._whole.shift_bias(state, centre)
+        return out_of_core.shift_bias(state, centre)
 
-    def refresh(self, problem: Problem, state: Any) -> Any:
+    def recompute_primal(self, problem: Problem, state: Any) -> Any:
         """w(beta) computed anew, so that rounding errors do not pile up."""
-        return self._whole.refresh(problem, state) if isinstance(state, Whole) else out_of_core.refresh(problem, state)
+        return (
+            self._whole.recompute_primal(problem, state)
+            if isinstance(state, Whole)
+            else out_of_core.recompute_primal(problem, state)
+        )
 
     def failure(self, problem: Problem) -> str | None:
         """What the Reader stumbled over."""

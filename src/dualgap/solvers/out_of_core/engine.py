@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import InPassing, Judgement, Judging, Point, Problem
+from ...core.problem import Evaluation, EvaluationPass, Point, Problem, StreamingEvaluation
 from ...data.chunks import AHEAD, Feed, FromMemory, OnDisk, Piece, Reader
 from ...data.memory import training_bytes
 from ...data.row_cache import ROOM, SLOT_BYTES, Ring
@@ -29,7 +29,7 @@ from ..dual.warm import dual_start
 
 _FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
 _COLUMN_BYTES = 64  # of vectors of d numbers that a run needs at a time
-_DUAL_COPIES = 3  # beside the duals themselves: those being judged, those just judged, and the best so far
+_DUAL_COPIES = 3  # beside the duals themselves: those being evaluated, those just evaluated, and the best so far
 
 
 class Progress(NamedTuple):
@@ -50,7 +50,7 @@ class Progress(NamedTuple):
 
 
 class Frozen(NamedTuple):
-    """The point that is judged in passing, as it was when a pass over the data began; empty: that pass judges none."""
+    """The point that a pass over the data evaluates, as it was when the pass began; empty where it evaluates none."""
 
     w: Floats
     b: float
@@ -131,8 +131,8 @@ class Engine:
         source: Any = problem.source
         self._on_disk = source if isinstance(source, OnDisk) else OnDisk(feed_of(problem), memory_budget=None)
         self._problem, self._state, self._rides = problem, state, rides
-        self.judged: deque[tuple[Point, Judgement]] = deque()
-        self._passing: InPassing | None = None
+        self.evaluated: deque[tuple[Point, Evaluation]] = deque()
+        self._passing: StreamingEvaluation | None = None
         self.failure: str | None = None
         self.b = state.progress.b
         self.piece: Piece | None = None
@@ -154,7 +154,7 @@ class Engine:
             at=(progress.number, progress.chunk),
             lockstep=lockstep,
             waits=waits,
-            seen=self._judge,
+            seen=self._evaluate,
         )
 
     def next_piece(self, *, wait: bool) -> Piece | None:
@@ -178,9 +178,9 @@ class Engine:
         return self.noted(state._replace(progress=progress))
 
     def noted(self, state: State) -> State:
-        """The state with what a resumed run needs to know of the ring and of the judgement in passing.
+        """The state with what a resumed run needs to know of the ring and of the evaluation in passing.
 
-        A reader on a thread of its own is ahead of the state: its judgement is lost where a run is resumed.
+        A reader on a thread of its own is ahead of the state: its evaluation is lost where a run is resumed.
         """
         frozen = self._frozen if self._lockstep else state.frozen
         return state._replace(room=self.ring.values.size, frozen=frozen)
@@ -207,7 +207,7 @@ class Engine:
                 count = self.ring.insert(block, row, row + 1, count)
         state.order[:], state.slack[:] = order, slack
 
-    def _judge(self, piece: Piece) -> None:
+    def _evaluate(self, piece: Piece) -> None:
         """On the Reader's thread: the certificate of the point as it was when the pass began."""
         if not self._rides:
             return
@@ -221,17 +221,17 @@ class Engine:
         if self._passing is not None:
             self._passing.add(piece.block)
             if piece.last:
-                self.judged.append((self._passing.point, self._passing.judgement()))
+                self.evaluated.append((self._passing.point, self._passing.evaluation()))
                 self._passing = None
 
     def _freeze(self, frozen: Frozen) -> None:
-        """Judge this point in the pass that has begun."""
+        """Evaluate this point in the pass that has begun."""
         self._frozen = frozen
         point = Point(frozen.w, frozen.b, frozen.beta)
-        self._passing = InPassing(Judging(self._problem, point)) if frozen.w.size else None
+        self._passing = StreamingEvaluation(EvaluationPass(self._problem, point)) if frozen.w.size else None
 
     def _thaw(self, frozen: Frozen, order: Any) -> None:
-        """Go on with the judgement that was under way when the run ended: read again what it had seen."""
+        """Go on with the evaluation that was under way when the run ended: read again what it had seen."""
         self._freeze(frozen)
         if frozen.seen == len(order):
             self._passing = None  # it was complete
@@ -253,24 +253,24 @@ def engine_of(problem: Problem, state: State, **options: Any) -> Engine:
 
 
 def resume(
-    problem: Problem, state: State, last: Judgement | None, *, lockstep: bool, waits: bool = True, order: Any = None
+    problem: Problem, state: State, last: Evaluation | None, *, lockstep: bool, waits: bool = True, order: Any = None
 ) -> Engine:
-    """The engine, with w brought up to date by what a judgement has computed anew."""
-    resident = problem.source.resident
+    """The engine, with w brought up to date by what an evaluation has computed anew."""
+    resident = problem.source.in_memory
     lockstep = lockstep or resident
     engine = engine_of(problem, state, order=order, lockstep=lockstep, waits=waits, rides=not resident)
     engine.b = state.progress.b
     if last is not None:
-        state.w[:], engine.b = last.w, last.b
+        state.w[:], engine.b = last.w_of_dual, last.b
     return engine
 
 
-def judged(problem: Problem, state: Any) -> tuple[Point, Judgement] | None:
-    """A judgement that rode on a pass over the data, if one has been completed."""
+def evaluated(problem: Problem, state: Any) -> tuple[Point, Evaluation] | None:
+    """An evaluation that rode on a pass over the data, if one has been completed."""
     engine = _engines.get(problem.source)
-    if engine is None or not engine.judged:
+    if engine is None or not engine.evaluated:
         return None
-    return engine.judged.popleft()
+    return engine.evaluated.popleft()
 
 
 def feed_of(problem: Problem) -> Feed:
@@ -292,14 +292,14 @@ def figures(problem: Problem, state: Any) -> dict[str, float]:
     return {"passes": state.progress.number + state.progress.chunk / feed_of(problem).chunks}
 
 
-def refresh(problem: Problem, state: State) -> State:
+def recompute_primal(problem: Problem, state: State) -> State:
     """w(beta) computed anew."""
     w, b = problem.model_of(state.beta, state.progress.b)
     state.w[:] = w
     return state._replace(progress=state.progress._replace(b=b))
 
 
-def recentre(state: State, centre: float) -> tuple[State, float]:
+def shift_bias(state: State, centre: float) -> tuple[State, float]:
     """The same duals under a bias whose centre moves to the present one."""
     b = state.progress.b
     return state._replace(progress=state.progress._replace(b=2.0 * b - centre)), b
@@ -323,7 +323,7 @@ def train(problem: Problem, engine: Engine, state: State, budget: int, evicting:
     ring, size = engine.ring, state.progress.size
     progress = Progress(
         *_train(
-            ring.rows, ring.y, ring.weight, ring.norms, ring.ids, ring.slack, problem.loss, problem.scale,
+            ring.rows, ring.y, ring.weight, ring.squared_norms, ring.ids, ring.slack, problem.loss, problem.scale,
             problem.bias_rate, state.w, state.beta, state.order, state.rng, state.progress, evicting, budget,
         )
     )  # fmt: skip
@@ -338,7 +338,7 @@ def _train(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     ids: Offsets,
     slack: Floats,
     loss: Any,
@@ -372,14 +372,14 @@ def _train(
         while position < size and visits < stop:
             if position + _FAR < size:
                 ahead = order[position + _FAR]
-                rows.announce(2 * ahead)
+                rows.prefetch_offsets(2 * ahead)
                 prefetch(ids, ahead)
                 prefetch(y, ahead)
                 prefetch(weight, ahead)
-                prefetch(norms, ahead)
+                prefetch(squared_norms, ahead)
             if position + _NEAR < size:
                 near = order[position + _NEAR]
-                rows.prefetch(2 * near)
+                rows.prefetch_row(2 * near)
                 prefetch(beta, ids[near])
             if evicting and size > crowded:
                 epsilon *= 0.9
@@ -388,7 +388,7 @@ def _train(
             score = rows.dot(2 * slot, w) + b
             visits += 1
             entries += rows.count(2 * slot)
-            left, right = loss.dual_slopes(y[slot], score, beta[i])
+            left, right = loss.dual_subdifferential(y[slot], score, beta[i])
             satisfied = min(right, -left)
             if evicting and satisfied > epsilon:
                 size -= 1
@@ -398,8 +398,8 @@ def _train(
             projected = right if right < 0.0 else (left if left > 0.0 else 0.0)
             new_epsilon = max(new_epsilon, abs(projected), slack[slot] if slack[slot] < np.inf else 0.0)
             if projected != 0.0:
-                q = weight[slot] * (scale * norms[slot] + bias_rate)
-                best = loss.best_dual(y[slot], score, beta[i], q)
+                q = weight[slot] * (scale * squared_norms[slot] + bias_rate)
+                best = loss.dual_prox(y[slot], score, beta[i], q)
                 move = weight[slot] * (best - beta[i])
                 if move != 0.0:
                     beta[i] = best

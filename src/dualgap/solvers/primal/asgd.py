@@ -22,7 +22,7 @@ class ASGD(SvmSgd):
     tstart: int = field(default=0, metadata={"help": "first step of the average (0: after one epoch)"})
 
     name = "asgd"
-    meaning = "averaged stochastic gradient descent with a calibrated learning rate, for every loss"
+    summary = "averaged stochastic gradient descent with a calibrated learning rate, for every loss"
     power = 0.75
 
     def __post_init__(self) -> None:
@@ -32,4 +32,4 @@ class ASGD(SvmSgd):
 
     def mean_from(self, problem: Problem) -> float:
         """As asked for, or after an epoch."""
-        return self.tstart or problem.present + 1
+        return self.tstart or problem.epoch_size + 1

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.losses import Loss
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
@@ -154,7 +154,7 @@ class Descent(RowByRow):
         walk = Walk(0, -1, 1.0, 0.0 if free else b, b if free else 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
         return State(v, u, slopes, looks, rows, rows.copy(), generator(self.seed), walk, self.rate(problem))
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make that many steps."""
         (block,) = problem.source.blocks()
         loss, lam = self.descended(problem)
@@ -163,7 +163,7 @@ class Descent(RowByRow):
             *block[:4],
             loss,
             lam,
-            problem.present / problem.total_weight,
+            problem.epoch_size / problem.total_weight,
             constant_feature(problem),
             self.bias_step if problem.bias.kind == "exact" else 0.0,
             state.v,
@@ -212,7 +212,7 @@ def _descend(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     loss: Any,
     lam: float,
     ratio: float,
@@ -242,20 +242,20 @@ def _descend(
             lay_out(rng, order, present, picks)
         if position + _FAR < n:
             ahead = picks[position + _FAR]
-            rows.announce(ahead)
+            rows.prefetch_offsets(ahead)
             prefetch(y, ahead)
             prefetch(weight, ahead)
             if kept:
                 prefetch(slopes, ahead)
                 prefetch(looks, ahead)
         if position + _NEAR < n:
-            rows.prefetch(picks[position + _NEAR])
+            rows.prefetch_row(picks[position + _NEAR])
         i = picks[position]
         position += 1
         visits += 1
         t += 1
         entries += rows.count(i)
-        slope = loss.slope(y[i], s * (rows.dot(i, v) + v_bias) + b)
+        slope = loss.derivative(y[i], s * (rows.dot(i, v) + v_bias) + b)
         if kept:
             looks[i] += np.uint32(1)
             slopes[i] += (-slope - slopes[i]) * (2.0 / (looks[i] + 1.0))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import ORDERS, generator, lay_out
@@ -69,7 +69,7 @@ class Implicit(RowByRow):
     shrinking: bool = field(default=True, metadata={"help": "regularise in every step (false: the losses alone)"})
 
     name = "implicit"
-    meaning = "stochastic gradient descent with the gradient taken at the end of the step, for every loss"
+    summary = "stochastic gradient descent with the gradient taken at the end of the step, for every loss"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,14 +86,14 @@ class Implicit(RowByRow):
         slopes, looks = np.zeros(size), np.zeros(size, dtype=np.uint32)
         return State(v, slopes, looks, rows, rows.copy(), generator(self.seed), walk)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make that many steps."""
         (block,) = problem.source.blocks()
         walk = _go(
             *block[:4],
             problem.loss,
             problem.lam,
-            problem.present / problem.total_weight,
+            problem.epoch_size / problem.total_weight,
             constant_feature(problem),
             self.bias_step if problem.bias.kind == "exact" else 0.0,
             state.v,
@@ -122,7 +122,7 @@ def _go(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     loss: Any,
     lam: float,
     ratio: float,
@@ -150,12 +150,12 @@ def _go(
             lay_out(rng, order, present, picks)
         if position + _FAR < n:
             ahead = picks[position + _FAR]
-            rows.announce(ahead)
+            rows.prefetch_offsets(ahead)
             prefetch(y, ahead)
             prefetch(weight, ahead)
-            prefetch(norms, ahead)
+            prefetch(squared_norms, ahead)
         if position + _NEAR < n:
-            rows.prefetch(picks[position + _NEAR])
+            rows.prefetch_row(picks[position + _NEAR])
         i = picks[position]
         position += 1
         t += 1
@@ -165,7 +165,7 @@ def _go(
         length = eta * ratio * weight[i]
         s *= mu
         score = s * (rows.dot(i, v) + v_bias) + b
-        a = loss.best_dual(y[i], score, 0.0, length * (mu * (norms[i] + constant) + bias_step))
+        a = loss.dual_prox(y[i], score, 0.0, length * (mu * (squared_norms[i] + constant) + bias_step))
         if kept:
             looks[i] += np.uint32(1)
             slopes[i] += (a - slopes[i]) * (2.0 / (looks[i] + 1.0))

@@ -28,7 +28,7 @@ class Norma(Descent):
     tstart: int = field(default=0, metadata={"help": "first step of the average (0: after one epoch)"})
 
     name = "norma"
-    meaning = "online gradient descent with a margin and steps that fall as 1/sqrt(t), averaged, for the hinge loss"
+    summary = "online gradient descent with a margin and steps that fall as 1/sqrt(t), averaged, for the hinge loss"
     losses = ("hinge",)
 
     def __post_init__(self) -> None:
@@ -41,13 +41,13 @@ class Norma(Descent):
 
     def rate(self, problem: Problem) -> Rate:
         """1/sqrt(t), from the step that balances the two terms of the regret bound for |w| = 1/sqrt(lam)."""
-        longest = math.sqrt(float(problem.source.norms.max())) or 1.0
+        longest = math.sqrt(float(problem.source.squared_norms.max())) or 1.0
         eta0 = self.eta0 or min(1.0 / (math.sqrt(problem.lam) * longest), 1.0 / problem.lam)
         return check_rate(make_rate(SQRT, eta0), problem.lam)
 
     def mean_from(self, problem: Problem) -> float:
         """As asked for, or after an epoch."""
-        return self.tstart or problem.present + 1
+        return self.tstart or problem.epoch_size + 1
 
 
 def at_most(margin: float) -> Loss:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
@@ -124,7 +124,7 @@ class Pegasos(Polished):
     polish: int = polish_option()
 
     name = "pegasos"
-    meaning = "projected stochastic subgradient descent with batches of k rows, for the hinge loss"
+    summary = "projected stochastic subgradient descent with batches of k rows, for the hinge loss"
     losses = ("hinge",)
     biases = BIASES
 
@@ -145,8 +145,8 @@ class Pegasos(Polished):
 
     def check(self, problem: Problem, steps: float) -> None:
         """What can be wrong with the options once the data and the length of the run are known."""
-        if self.k > problem.present:
-            raise InputError(f"k={self.k} is more than the {problem.present} rows there are; lower k")
+        if self.k > problem.epoch_size:
+            raise InputError(f"k={self.k} is more than the {problem.epoch_size} rows there are; lower k")
         averaging.check_T0(self.T0, steps / self.k, f"steps of {self.k} rows")
         if self.stop_within * self.k > steps:
             raise InputError(
@@ -156,7 +156,7 @@ class Pegasos(Polished):
 
     def plan(self, problem: Problem, gap: float) -> list[str]:
         """What the theory promises, in words."""
-        T = self.stop_within or 100 * problem.present
+        T = self.stop_within or 100 * problem.epoch_size
         if problem.lam > 0.25 or self.sampling == EPOCHS or self.skip_lossless:
             return [
                 "pegasos: its bound is for lam <= 1/4, rows drawn anew for every step, and a t that always advances"
@@ -189,7 +189,7 @@ class Pegasos(Polished):
         state = State(v, u, errors, rows, picks, rng, walk, suffix, Counts(), -1, bound, 0, False)
         return self._draw_stop(state) if self.stop_within else state
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make whole steps until the budget is spent."""
         (block,) = problem.source.blocks()
         if not self.stop_within:  # it may have been asked for in a run that goes on here
@@ -203,7 +203,7 @@ class Pegasos(Polished):
                 *block[:4],
                 problem.loss.margin,  # type: ignore[attr-defined]  # the hinge has one
                 problem.lam,
-                problem.present / problem.total_weight,
+                problem.epoch_size / problem.total_weight,
                 constant_feature(problem),
                 self.bias_step if problem.bias.kind == "exact" else 0.0,
                 state.v,
@@ -233,7 +233,7 @@ class Pegasos(Polished):
             model = _model(state)
         beta = None
         if self.duals and state.walk.t > 0:
-            share = np.minimum(state.errors * (problem.present / (state.walk.t * self.k)), 1.0)
+            share = np.minimum(state.errors * (problem.epoch_size / (state.walk.t * self.k)), 1.0)
             beta = problem.source.y * share
         return Point(model[:-1], float(model[-1]), beta)
 
@@ -268,8 +268,8 @@ class Pegasos(Polished):
 
 def excess_bound(problem: Problem, T: int, projection: bool) -> float:
     """``42 c ln(T/delta) / (lam T)``."""
-    square = problem.source.norms + constant_feature(problem)
-    R = float(np.max(problem.source.weight * (problem.present / problem.total_weight) * np.sqrt(square)))
+    square = problem.source.squared_norms + constant_feature(problem)
+    R = float(np.max(problem.source.weight * (problem.epoch_size / problem.total_weight) * np.sqrt(square)))
     R = max(R, 1.0)  # the theorem has it so
     c = (math.sqrt(problem.lam) + R) ** 2 if projection else 4.0 * R * R
     return 42.0 * c * math.log(max(T, 3) / DELTA) / (problem.lam * max(T, 3))
@@ -294,7 +294,7 @@ def _walk(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     margin: float,
     lam: float,
     ratio: float,
@@ -336,13 +336,13 @@ def _walk(
         for j in range(position, position + k):
             if j + _FAR < picks.shape[0]:
                 ahead = picks[j + _FAR]
-                rows.announce(ahead)
+                rows.prefetch_offsets(ahead)
                 prefetch(y, ahead)
                 prefetch(weight, ahead)
                 if counted:
                     prefetch(errors, ahead)
             if j + _NEAR < picks.shape[0]:
-                rows.prefetch(picks[j + _NEAR])
+                rows.prefetch_row(picks[j + _NEAR])
             i = picks[j]
             entries += rows.count(i)
             score = s * (rows.dot(i, v) + v_bias)
@@ -381,7 +381,7 @@ def _walk(
                 if j > 0:  # the rows before it have moved w
                     inner[j] = s * (rows.dot(i, v) + v_bias)
                     entries += rows.count(i)
-                square += push * (2.0 * inner[j] + push * (norms[i] + constant))
+                square += push * (2.0 * inner[j] + push * (squared_norms[i] + constant))
                 gross = max(gross, square)
             move = push / s
             rows.add(i, move, v)

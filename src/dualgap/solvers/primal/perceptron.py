@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...core.losses import Loss
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...data.rows import as_rows, row_count
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
@@ -70,7 +70,7 @@ class Perceptron(Descent):
     )
 
     name = "perceptron"
-    meaning = "the perceptron: plain, averaged, with a margin or voted; it minimises no objective"
+    summary = "the perceptron: plain, averaged, with a margin or voted; it minimises no objective"
     losses = ("hinge",)
     unregularised = True  # lam = 0 will do
 
@@ -103,7 +103,7 @@ class Perceptron(Descent):
         rng = generator(self.seed)
         return Ballot(w, w.copy(), list_, list_.copy(), rows, rows.copy(), rng, -1, 0.0, 0.0, 0, Counts())
 
-    def step(self, problem: Problem, state: Any, budget: int, last: Judgement | None) -> Any:
+    def step(self, problem: Problem, state: Any, budget: int, last: Evaluation | None) -> Any:
         """Make that many steps."""
         if not self.voted:
             return super().step(problem, state, budget, last)
@@ -122,7 +122,7 @@ class Perceptron(Descent):
                 block.y,
                 block.weight,
                 self.margin,
-                problem.present / problem.total_weight,
+                problem.epoch_size / problem.total_weight,
                 gain,
                 *ballot[:11],
                 ballot.counts.visits,
@@ -155,7 +155,7 @@ def vote(outcome: Outcome, X: Any) -> Floats:
     votes = np.zeros(row_count(rows))
     _count_votes(
         rows, problem.source.rows, problem.source.y, problem.source.weight,
-        problem.present / problem.total_weight, gain, d, state.mistakes[: state.used],
+        problem.epoch_size / problem.total_weight, gain, d, state.mistakes[: state.used],
         np.append(state.born[: state.used], state.counts.visits), votes,
     )  # fmt: skip
     return votes / max(state.counts.visits, 1)

@@ -15,7 +15,7 @@ from ...core.problem import Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ..dual.sdca import SDCA
-from ..proximal import centred, spring
+from ..proximal import centred, prox_strength
 
 
 def polish_option(sweeps: int = 1) -> Any:
@@ -40,8 +40,8 @@ class Polished:
         if self.polish == 0 or problem.lam == 0.0:
             return None
         if problem.bias.kind == "exact":
-            problem = centred(problem, b, spring(problem))
+            problem = centred(problem, b, prox_strength(problem))
         ascent = SDCA(seed=visits)
         state = ascent.start(problem, Point(beta[:0], b, beta))
-        polished: Floats = ascent.step(problem, state, self.polish * problem.present, None).beta
+        polished: Floats = ascent.step(problem, state, self.polish * problem.epoch_size, None).beta
         return polished

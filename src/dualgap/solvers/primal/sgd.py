@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.problem import Judgement, Problem
+from ...core.problem import Evaluation, Problem
 from ...runtime.arrays import Floats, Words, canonical
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
@@ -58,7 +58,7 @@ class SGD(SvmSgd):
     )
 
     name = "sgd"
-    meaning = "stochastic gradient descent with a choice of learning rates, averaging and scaling, for every loss"
+    summary = "stochastic gradient descent with a choice of learning rates, averaging and scaling, for every loss"
     unregularised = True  # lam = 0 will do
 
     def __post_init__(self) -> None:
@@ -114,11 +114,11 @@ class SGD(SvmSgd):
     def longest(self, problem: Problem) -> float:
         """M^2; a weight multiplies its row's."""
         inverse = self.inverse(problem)
-        square = problem.source.norms
+        square = problem.source.squared_norms
         if inverse.size:
             (block,) = problem.source.blocks()
             square = _lengths(block.rows, inverse.reshape(inverse.shape[0], -1), problem.source.n, problem.source.d)
-        share = problem.source.weight * (problem.present / problem.total_weight)
+        share = problem.source.weight * (problem.epoch_size / problem.total_weight)
         return float(np.max(share * (square + constant_feature(problem))))
 
     def inverse(self, problem: Problem) -> Floats:
@@ -148,7 +148,7 @@ class SGD(SvmSgd):
             raise InputError("preconditioner is not positive definite; add a multiple of the identity") from None
         return canonical(np.linalg.inv(given), np.float64)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make that many steps."""
         inverse = self.inverse(problem)
         if self.lazy and not inverse.size:
@@ -160,7 +160,7 @@ class SGD(SvmSgd):
             *block[:3],
             problem.loss,
             problem.lam,
-            problem.present / problem.total_weight,
+            problem.epoch_size / problem.total_weight,
             constant_feature(problem),
             self.bias_step if problem.bias.kind == "exact" else 0.0,
             matrix,
@@ -259,7 +259,7 @@ def _descend_by_definition(
         visits += 1
         t += 1
         entries += rows.count(i)
-        slope = loss.slope(y[i], rows.dot(i, w) + w_bias + b)
+        slope = loss.derivative(y[i], rows.dot(i, w) + w_bias + b)
         if kept:
             looks[i] += np.uint32(1)
             slopes[i] += (-slope - slopes[i]) * (2.0 / (looks[i] + 1.0))

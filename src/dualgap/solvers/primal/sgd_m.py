@@ -26,7 +26,7 @@ class SGDm(SGDs):
     )
 
     name = "sgd-m"
-    meaning = "sgd-s with multiple updates at the price of one inner product, for the hinge loss"
+    summary = "sgd-s with multiple updates at the price of one inner product, for the hinge loss"
 
     def __post_init__(self) -> None:
         super().__post_init__()

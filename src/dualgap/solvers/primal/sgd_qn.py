@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
@@ -75,7 +75,7 @@ class SGDQN(RowByRow):
     precision: str = precision_option()
 
     name = "sgd-qn"
-    meaning = "stochastic gradient descent with a diagonal of learning rates from secants, for every loss"
+    summary = "stochastic gradient descent with a diagonal of learning rates from secants, for every loss"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -105,14 +105,14 @@ class SGDQN(RowByRow):
         slopes, looks = np.zeros(size), np.zeros(size, dtype=np.uint32)
         return State(w, B, slopes, looks, rows, rows.copy(), generator(self.seed), walk, skip, eta0)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make that many steps."""
         (block,) = problem.source.blocks()
         walk = _go(
             *block[:3],
             problem.loss,
             problem.lam,
-            problem.present / problem.total_weight,
+            problem.epoch_size / problem.total_weight,
             constant_feature(problem),
             self.bias_step if problem.bias.kind == "exact" else 0.0,
             state.w,
@@ -176,17 +176,17 @@ def _go(
             lay_out(rng, order, present, picks)
         if position + _FAR < n:
             ahead = picks[position + _FAR]
-            rows.announce(ahead)
+            rows.prefetch_offsets(ahead)
             prefetch(y, ahead)
             prefetch(weight, ahead)
         if position + _NEAR < n:
-            rows.prefetch(picks[position + _NEAR])
+            rows.prefetch_row(picks[position + _NEAR])
         i = picks[position]
         position += 1
         t += 1
         count = rows.count(i)
         entries += count
-        slope = loss.slope(y[i], rows.dot(i, w) + b)
+        slope = loss.derivative(y[i], rows.dot(i, w) + b)
         if kept:
             looks[i] += np.uint32(1)
             slopes[i] += (-slope - slopes[i]) * (2.0 / (looks[i] + 1.0))
@@ -199,7 +199,7 @@ def _go(
             updates += 1
             entries += count
         if secant and slope != 0.0:
-            change = (slope - loss.slope(y[i], rows.dot(i, w) + b)) / slope
+            change = (slope - loss.derivative(y[i], rows.dot(i, w) + b)) / slope
             for k in range(count):
                 column, value = rows.entry(i, k)
                 if value != 0.0:

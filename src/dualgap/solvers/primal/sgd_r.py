@@ -20,7 +20,7 @@ class SGDr(MarginErrors, Polished):
     polish: int = polish_option()
 
     name = "sgd-r"
-    meaning = "stochastic gradient descent as a perceptron, on rows drawn at random, for the hinge loss"
+    summary = "stochastic gradient descent as a perceptron, on rows drawn at random, for the hinge loss"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
@@ -118,7 +118,7 @@ class MarginErrors:
         errors = np.zeros(problem.source.n if self.duals else 0, dtype=np.int32)
         return State(a, errors, rows.copy(), rows, generator(self.seed), march, math.inf)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Present patterns until the budget is spent, or the estimate calls for a look at the primal value."""
         (block,) = problem.source.blocks()
         if last is not None:  # |a|^2 anew: rounding errors do not pile up
@@ -133,7 +133,7 @@ class MarginErrors:
                 *block[:4],
                 problem.loss.margin,  # type: ignore[attr-defined]  # the hinge has one
                 problem.lam,
-                problem.present / problem.total_weight,
+                problem.epoch_size / problem.total_weight,
                 constant_feature(problem),
                 self.bias_step if problem.bias.kind == "exact" else 0.0,
                 *state[:5],
@@ -159,7 +159,7 @@ class MarginErrors:
             return math.inf
         half = 0.5 * march.r / (problem.lam * march.t**2)
         dual = problem.loss.margin * march.M / march.t - half  # type: ignore[attr-defined]
-        return problem.judge(point).primal / dual - 1.0 if dual > 0.0 else math.inf
+        return problem.evaluate(point).primal / dual - 1.0 if dual > 0.0 else math.inf
 
     def point(self, problem: Problem, state: State) -> Point:
         """w = a/(lam t), and the counters as a dual point, clipped in the middle of an epoch."""
@@ -169,7 +169,7 @@ class MarginErrors:
         theta = problem.lam * march.t
         beta = None
         if self.duals:
-            beta = problem.source.y * np.minimum(state.errors * (problem.present / march.t), 1.0)
+            beta = problem.source.y * np.minimum(state.errors * (problem.epoch_size / march.t), 1.0)
         return Point(state.a.astype(np.float64) / theta, march.a_bias / theta + march.b, beta)
 
     def finished(self, state: State) -> Reason | None:
@@ -191,7 +191,7 @@ class SGDs(MarginErrors):
     )
 
     name = "sgd-s"
-    meaning = "stochastic gradient descent in epochs as a perceptron, with a dual point for free, for the hinge loss"
+    summary = "stochastic gradient descent in epochs as a perceptron, with a dual point for free, for the hinge loss"
     in_epochs = True
 
     def __post_init__(self) -> None:
@@ -236,7 +236,7 @@ def _present(
     rows: Any,
     y: Floats,
     weight: Floats,
-    norms: Floats,
+    squared_norms: Floats,
     margin: float,
     lam: float,
     ratio: float,
@@ -266,20 +266,20 @@ def _present(
     while position < n and visits < stop:
         if position + _FAR < n:
             ahead = picks[position + _FAR]
-            rows.announce(ahead)
+            rows.prefetch_offsets(ahead)
             if counted:
                 prefetch(errors, ahead)
             prefetch(y, ahead)
             prefetch(weight, ahead)
-            prefetch(norms, ahead)
+            prefetch(squared_norms, ahead)
         if position + _NEAR < n:
-            rows.prefetch(picks[position + _NEAR])
+            rows.prefetch_row(picks[position + _NEAR])
         i = picks[position]
         position += 1
         visits += 1
         entries += rows.count(i)
         share = ratio * weight[i]  # what a weight multiplies a pattern's update by
-        q = share * (norms[i] + constant)
+        q = share * (squared_norms[i] + constant)
         p = y[i] * (rows.dot(i, a) + a_bias)
         aim = margin - y[i] * b
         theta = lam * t

@@ -37,7 +37,7 @@ class SvmSgd(Descent):
     eta0: float = eta0_option()
 
     name = "svmsgd"
-    meaning = "Bottou's stochastic gradient descent with a calibrated learning rate, for every loss"
+    summary = "Bottou's stochastic gradient descent with a calibrated learning rate, for every loss"
     power = 1.0
 
     def __post_init__(self) -> None:
@@ -57,11 +57,11 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
     def cost(eta0: float) -> float:
         trial = replace(solver, eta0=eta0, order=GIVEN, duals=False)
         try:
-            state = trial.step(sample, trial.start(sample, None), sample.present, None)
+            state = trial.step(sample, trial.start(sample, None), sample.epoch_size, None)
         except InputError:  # too large for lam
             return math.inf
         w, b = model_of(state)
-        value = sample.judge(Point(w, b, None)).primal
+        value = sample.evaluate(Point(w, b, None)).primal
         return value if value < sample.value_at_zero else math.inf  # no better than w = 0: too long a step
 
     most = min(2.0**40, 1.0 / problem.lam if problem.lam > 0.0 else math.inf)  # beyond it the rate is 1/(lam t)
@@ -74,7 +74,7 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
             break
         best, least = factor * best, value
     if math.isinf(least):  # no step helps on these rows, which may be empty or all alike
-        return min(most, 1.0 / max(float(problem.source.norms.max()), 1e-12))
+        return min(most, 1.0 / max(float(problem.source.squared_norms.max()), 1e-12))
     return best
 
 
@@ -85,6 +85,10 @@ def _head(problem: Problem, count: int) -> Problem:
     if last == problem.source.n or not block.weight[:last].any():
         return problem
     source = InMemory(
-        slice_rows(block.rows, 0, last), block.y[:last], block.weight[:last], block.norms[:last], problem.source.d
+        slice_rows(block.rows, 0, last),
+        block.y[:last],
+        block.weight[:last],
+        block.squared_norms[:last],
+        problem.source.d,
     )
     return replace(problem, source=source)

@@ -3,7 +3,7 @@
     minimise  P(w, b) = lam/2 |w|^2 + r(b) + 1/N sum_i c_i phi(<w, x_i> + b, y_i)
 
 With beta_i = -phi'(score_i) the gradient is lam (w - w(beta)), and P(w) - D(beta) = |gradient|^2 / (2 lam). So the
-judgement of a point brings the gradient there, and a step begins with what the judgement of the one before found. It
+evaluation of a point brings the gradient there, and a step begins with what the evaluation of the one before found. It
 solves H v = -gradient (``quadratic.py``) until the gap that the residual promises is a hundredth of the present one,
 and goes along v to where P hardly falls any more: scores are linear, so this search needs no pass. A free bias is
 fitted anew after every step, from the scores alone, so that the duals satisfy its constraint.
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.losses import smoothed_curvature, smoothed_dual
-from ...core.problem import Judgement, Point, Problem
+from ...core.problem import Evaluation, Point, Problem
 from ...data.sources import Block
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
@@ -52,7 +52,7 @@ class State(NamedTuple):
 
     @property
     def paused(self) -> bool:
-        """Every step ends with a point worth judging."""
+        """Every step ends with a point worth evaluating."""
         return True
 
 
@@ -61,9 +61,9 @@ class Newton:
     """Truncated Newton with conjugate gradients."""
 
     name = "newton"
-    meaning = "Newton's method with conjugate gradients, kinks smoothed: few passes, for many rows of few columns"
+    summary = "Newton's method with conjugate gradients, kinks smoothed: few passes, for many rows of few columns"
     biases = ("none", "augmented", "exact")
-    judged_steps = True  # a step begins with the judgement of the last one
+    evaluated_steps = True  # a step begins with the evaluation of the last one
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at w = 0, or at the warm start."""
@@ -77,7 +77,7 @@ class Newton:
         else:
             w = np.array(warm.w, dtype=np.float64)
             b = float(warm.b) if problem.bias.strength(problem.lam) < np.inf else 0.0
-            scores = problem.judge(Point(w, b, None)).scores
+            scores = problem.evaluate(Point(w, b, None)).scores
         shift = fitted_bias(problem, smoothing, scores)
         return State(w, b + shift, scores + shift, smoothing, SAMPLE, Counts())
 
@@ -85,7 +85,7 @@ class Newton:
         """Take no more products than a relative gap of ``tol`` needs, where that is known beforehand."""
         return state._replace(tol=tol)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Judgement | None) -> State:
+    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """One step of Newton's method."""
         counts, smoothing = state.counts, state.smoothing
         beta = duals(problem, smoothing, state.scores) if last is None or smoothing.gamma > 0.0 else np.zeros(0)
@@ -94,7 +94,7 @@ class Newton:
             w_beta, b_beta = problem.model_of(beta, state.b)
         else:
             scores, passed, value = last.scores, 0, last.primal
-            w_beta, b_beta = last.w, last.b
+            w_beta, b_beta = last.w_of_dual, last.b
         here = np.append(state.w, state.b)
         if smoothing.gamma > 0.0 and self._is_near(problem, here, np.append(w_beta, b_beta), scores, beta):
             smoothing = Smoothing(FALL * smoothing.gamma, beta)
@@ -121,7 +121,7 @@ class Newton:
         scores += shift
         here += step * v
         done = Counts(
-            counts.visits + quadratic.visits + problem.present,
+            counts.visits + quadratic.visits + problem.epoch_size,
             counts.updates + 1,
             counts.entries + quadratic.entries + passed,
         )
