@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -358,3 +359,13 @@ def test_unexpected_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cli.group, "invoke", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         cli.main(["solvers"])
+
+
+def test_a_program_that_calls_the_command_line_keeps_its_signals(capsys: pytest.CaptureFixture[str]) -> None:
+    from dualgap import cli
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(SystemExit):
+        cli.main(["losses"])
+    assert capsys.readouterr().out
+    assert signal.getsignal(signal.SIGINT) is before

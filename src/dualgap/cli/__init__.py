@@ -58,13 +58,13 @@ def group(context: click.Context) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    0 done, 1 not true, 2 bad input or usage, 3 not converged, 130 interrupted, 141 the reader of stdout has gone.
+    0 done, 1 not true, 2 bad input or usage, 3 not converged, 130 interrupted, 141 the reader of stdout has gone. Where
+    a program gives the arguments, the process is that program's, and its signals are left alone.
     """
     code = INTERRUPTED
-    try:
+    with contextlib.suppress(KeyboardInterrupt):  # pressed while an error was being told
         code = _run(arguments)
-        _ignore_ctrl_c()
-    except KeyboardInterrupt:  # while an error was being told
+    if arguments is None:
         _ignore_ctrl_c()
     sys.exit(code)
 
