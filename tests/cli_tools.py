@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+
+
+def heed_ctrl_c() -> None:
+    """For ``preexec_fn``: a shell that starts pytest in the background has it ignore SIGINT, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Done(NamedTuple):

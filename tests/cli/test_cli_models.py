@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from cli_tools import Forks, forks_fixture, run, write_rows  # noqa: F401
+from cli_tools import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
 from dualgap import cli
 from dualgap.cli.certify import dual_from_slopes
 from dualgap.cli.evaluate import classification, regression
@@ -414,7 +414,7 @@ def test_ctrl_c_while_predicting_leaves_nothing(folder: Path, tmp_path: Path) ->
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+        preexec_fn=heed_ctrl_c,
     )
     writer = os.open(tmp_path / "pipe", os.O_WRONLY)
     process.send_signal(signal.SIGINT)

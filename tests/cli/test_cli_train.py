@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import dualgap
-from cli_tools import Forks, forks_fixture, run, write_rows  # noqa: F401
+from cli_tools import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
 from dualgap.files import load_model, read_svmlight
 
 KEYS = [
@@ -222,13 +222,12 @@ def test_ctrl_c_keeps_the_model(tmp_path: Path) -> None:
         "1e9",
     ]
     arguments += ["--solver", "dcd", "--C", "1000", "--record-every", "30000"]
-    # a shell that starts pytest in the background has it ignore SIGINT, and children inherit that
     process = subprocess.Popen(
         [sys.executable, "-m", "dualgap.cli", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+        preexec_fn=heed_ctrl_c,
     )
     trace = tmp_path / "t.jsonl"
     deadline = time.monotonic() + 120
@@ -252,7 +251,7 @@ def test_ctrl_c_before_training_leaves_nothing(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+        preexec_fn=heed_ctrl_c,
     )
     writer = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns once the command has opened its end
     process.send_signal(signal.SIGINT)
@@ -327,7 +326,7 @@ def test_what_is_trained_is_said_before_training(tmp_path: Path) -> None:
         command,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+        preexec_fn=heed_ctrl_c,
     ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(4)]  # it trains for ever: these come before its end

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import dualgap
+from cli_tools import heed_ctrl_c
 from dualgap.core.losses import LOSSES, Hinge
 from dualgap.core.problem import Certificate, Evaluation, Point, Problem
 from dualgap.data.sources import in_memory
@@ -330,7 +331,11 @@ LONG_RUN = """
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to send")
 def test_ctrl_c_keeps_the_best_model() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(LONG_RUN)], stdout=subprocess.PIPE, text=True, env=os.environ
+        [sys.executable, "-c", textwrap.dedent(LONG_RUN)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+        preexec_fn=heed_ctrl_c,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"

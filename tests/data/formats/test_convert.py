@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cli_tools import Forks, forks_fixture, write_rows  # noqa: F401
+from cli_tools import Forks, forks_fixture, heed_ctrl_c, write_rows  # noqa: F401
 from dualgap.files import Store, convert, read_data, write_store, write_svmlight
 from dualgap.runtime.errors import InputError
 
@@ -341,7 +341,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     out.write_bytes(b"what was there")
     rows = b"".join(b"1 %d:%d.5 %d:1e-3\n" % (j % 50 + 1, j, j % 50 + 70) for j in range(20_000))
     command = dualgap("convert", "-", out, "--zero-based", "no", "--memory-budget", "16MB")
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_ctrl_c)
     assert process.stdin is not None
     assert process.stderr is not None
     while not any(name.startswith(".dualgap-") for name in leftovers(tmp_path)):
