@@ -47,7 +47,7 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 @click.option("--zero-based", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
               help="Whether indices count from 0; auto: if there is an index 0.")  # fmt: skip
 @click.option("--trace", metavar="FILE.jsonl", type=click.Path(path_type=Path), help="Write every certificate there.")
-@click.option("--record-every", type=int, metavar="N", help="Certify after every N row visits.")
+@click.option("--record-every", type=int, metavar="N", help="Certify after every N row visits, too.")
 @click.option("--validation", metavar="FILE", type=click.Path(path_type=Path),
               help="Stop early: when the loss on these rows no longer falls; keep the best model on them.")  # fmt: skip
 @click.option("--patience", type=click.IntRange(min=1), metavar="N", default=5, show_default=True,
