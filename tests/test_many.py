@@ -71,8 +71,11 @@ def test_rows_grow_once(store: Path) -> None:
 
 
 def test_a_budget_is_shared(store: Path) -> None:
-    with pytest.raises(InputError, match="memory_budget=5000 is too little"):
+    with pytest.raises(InputError, match="memory_budget=20000, shared by 4 models, is too little") as refusal:
         dualgap.one_vs_rest(store, memory_budget=20_000)
+    needed = int(str(refusal.value).partition("give at least ")[2].split()[0])
+    many = dualgap.one_vs_rest(store, memory_budget=needed, max_epochs=20)
+    assert all(outcome.coef.any() for outcome in many.outcomes)
     with pytest.raises(InputError, match="is for rows on disk"):
         dualgap.one_vs_rest(*rows(), memory_budget=20_000)
     with pytest.raises(InputError, match="come from the file"):

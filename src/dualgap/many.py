@@ -123,7 +123,7 @@ def _from_disk(feed: Feed, classes: Floats, budget: int | None, options: dict[st
         runs: list[Generator[Record, None, Outcome]] = []
         for label in classes:
             share = None if budget is None else budget // classes.size
-            source = OnDisk(shared, targets_of((None, label)), memory_budget=share)
+            source = OnDisk(shared, targets_of((None, label)), memory_budget=share, models=classes.size)
             task = prepare(Given(source, None, None), limits=limits, seed=seed, options=dict(options), **settings)
             solver: Any = task.solver
             if hasattr(solver, "lockstep"):

@@ -75,7 +75,9 @@ class OnDisk:
         *,
         memory_budget: int | None,
         d: int | None = None,
+        models: int = 1,
     ) -> None:
+        self.models = models  # that are trained at once, each with its share of a budget
         self.feed, self.targets, self.memory_budget = feed, targets, memory_budget
         self.check: Callable[[Floats, int], None] = lambda y, first: None  # of targets that come by for the first time
         self.n, self.d, self.entries = feed.n, d or feed.d, feed.entries  # a model may have further columns

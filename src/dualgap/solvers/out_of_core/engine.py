@@ -101,12 +101,14 @@ def capacity(problem: Problem, cache: float) -> int:
     each = ROOM * source.entries / source.n * (4 + feed.value_bytes) + SLOT_BYTES
     rows = int((source.memory_budget - fixed) / each)
     if rows < 2:
-        needed = math.ceil(fixed + 2 * each)
+        models = source.models
+        needed = models * math.ceil(fixed + 2 * each)
+        shared = f", shared by {models} models," if models > 1 else ""
         whole = training_bytes(source.n, source.d, source.entries, feed.value_bytes)  # less, where data are tiny
         raise InputError(
-            f"memory_budget={source.memory_budget} is too little for these data: give at least {min(needed, whole)} "
-            f"bytes; from disk, {fixed:.0f} go into what is being read and working copies of duals and weights, and "
-            f"{each:.0f} into each row in memory"
+            f"memory_budget={models * source.memory_budget}{shared} is too little for these data: give at least "
+            f"{min(needed, whole)} bytes; from disk, {fixed:.0f} go into what is being read and working copies of duals "
+            f"and weights, and {each:.0f} into each row in memory"
         )
     return min(wanted, rows)
 
