@@ -107,8 +107,8 @@ def capacity(problem: Problem, cache: float) -> int:
         whole = training_bytes(source.n, source.d, source.entries, feed.value_bytes)  # less, where data are tiny
         raise InputError(
             f"memory_budget={models * source.memory_budget}{shared} is too little for these data: give at least "
-            f"{min(needed, whole)} bytes; from disk, {fixed:.0f} go into what is being read and working copies of duals "
-            f"and weights, and {each:.0f} into each row in memory"
+            f"{min(needed, whole)} bytes; from disk, {fixed:.0f} go into what is being read and working copies of "
+            f"duals and weights, and {each:.0f} into each row in memory"
         )
     return min(wanted, rows)
 
