@@ -1,4 +1,6 @@
-"""The lesser parts of RESULTS.md: machine, spreads, training alone, memory, cold starts, optima, sets, absentees."""
+"""The lesser parts of RESULTS.md: machine, spreads, training alone, memory, cold starts, optima, sets,
+absentees.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,13 @@ from .cells import Results, cells_at, markdown, short, targets
 def taken_on(found: dict[str, Any]) -> str:
     """Where and with what figures were taken."""
     software = ", ".join(f"{name} {version}" for name, version in found["libraries"].items())
-    load = f"{found['load']:.2f}" + (f", at the end {found['load_at_end']:.2f}" if "load_at_end" in found else "")
+    load = f"{found['load']:.2f}" + (
+        f", at the end {found['load_at_end']:.2f}" if "load_at_end" in found else ""
+    )
     return (
         f"Taken on {found['date']} on {found['cpu']}, {found['cores']} cores, {found['memory_gb']} GB, "
-        f"{found['system']}, Python {found['python']}, {software}, commit {found['commit']}; load average at the start "
+        f"{found['system']}, Python {found['python']}, {software}, commit {found['commit']}; load average "
+        "at the start "
         f"{load}."
     )
 
@@ -23,9 +28,14 @@ def machine(results: Results) -> str:
     """The same with the rules of the run."""
     options = results["options"]
     return (
-        f"{taken_on(results['machine'])} {options['repeats']} repeats in turns, fewer once those of a setting have "
+        f"{taken_on(results['machine'])} {options['repeats']} repeats in turns, fewer once those of a "
+        "setting have "
         f"taken {options['repeat_seconds']:g} s; {options['time_limit']:g} s a run at most"
-        + (f", or {options['give_up']:g} times the fastest (a second at least)." if options["give_up"] else ".")
+        + (
+            f", or {options['give_up']:g} times the fastest (a second at least)."
+            if options["give_up"]
+            else "."
+        )
         + ("" if results["finished"] else "\n\n**The run is not finished: these are partial results.**")
     )
 
@@ -72,7 +82,9 @@ def _spread(results: Results) -> str:
 
 def _alone(results: Results) -> str:
     """Training alone, for the peers with a conversion of their own."""
-    converting = sorted({c["solver"] for c in _ok(results) if c["seconds"] - c["train_seconds"] > 0.02 * c["seconds"]})
+    converting = sorted(
+        {c["solver"] for c in _ok(results) if c["seconds"] - c["train_seconds"] > 0.02 * c["seconds"]}
+    )
     converting = [name for name in converting if not results["solvers"][name]["ours"]]
     if not converting:
         return ""
@@ -99,10 +111,13 @@ def _memory(results: Results) -> str:
     rows = []
     for problem in problems:
         size = results["sets"][problem["set"]]["bytes"]
-        line = [f"{problem['memory'][name] / size:.2f}" if name in problem["memory"] else "" for name in names]
+        line = [
+            f"{problem['memory'][name] / size:.2f}" if name in problem["memory"] else "" for name in names
+        ]
         rows.append([f"{problem['set']}, {size / 1e6:.0f} MB", *line])
     note = (
-        "Growth of the peak resident memory of a fresh process during a fit (hinge, C = 1, to the loosest target), "
+        "Growth of the peak resident memory of a fresh process during a fit (hinge, C = 1, to the loosest "
+        "target), "
         "divided by the size of the arrays of X."
     )
     return f"## Memory\n\n{note}\n\n" + markdown(["", *names], rows)
@@ -117,7 +132,7 @@ def _cold(results: Results) -> str:
         [name, *(short(entry[part]) for part in ("import_seconds", "first_seconds", "second_seconds"))]
         for name, entry in found.items()
     ]
-    note = "Seconds in a new process, on a small generated set; the kernel cache is a folder that was empty before."
+    note = "Seconds in a new process, on a small generated set; the kernel cache was an empty folder before."
     header = ["kernel cache", "import", "first fit", "second fit"]
     return f"## Cold start\n\n{note}\n\n" + markdown(header, rows)
 
@@ -145,8 +160,14 @@ def _sets(results: Results) -> str:
 
 
 def _absent(results: Results) -> str:
-    lines = [f"- {name}: {item['version']}" for name, item in results["solvers"].items() if not item["problem"]]
-    lines += [f"- {name}: left out, {item['problem']}" for name, item in results["solvers"].items() if item["problem"]]
+    lines = [
+        f"- {name}: {item['version']}" for name, item in results["solvers"].items() if not item["problem"]
+    ]
+    lines += [
+        f"- {name}: left out, {item['problem']}"
+        for name, item in results["solvers"].items()
+        if item["problem"]
+    ]
     lines += [f"- set {name}: left out, {reason}" for name, reason in results["missing_sets"].items()]
     return "## Who took part\n\n" + "\n".join(lines)
 

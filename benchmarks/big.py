@@ -69,4 +69,6 @@ def write(path: Path, gigabytes: float, seed: int = 0) -> Header:
     seen = store_writing._Seen()
     options = store_writing.Options(seed=None, value_type="float32")
     counting = store_writing.Counting(0, None)
-    return store_writing._write(path, _Made(text, blocks, seen), seen, options, counting, COLUMNS, lambda line: None)  # type: ignore[arg-type]
+    return store_writing._write(
+        path, _Made(text, blocks, seen), seen, options, counting, COLUMNS, lambda line: None
+    )  # type: ignore[arg-type]

@@ -36,7 +36,9 @@ def losses(results: Results) -> list[str]:
 
 def autos(results: Results) -> list[str]:
     """``auto`` at each number of threads."""
-    return [name for name, item in results["solvers"].items() if item["ours"] and name.split("@")[0] == "auto"]
+    return [
+        name for name, item in results["solvers"].items() if item["ours"] and name.split("@")[0] == "auto"
+    ]
 
 
 def cells_at(problem: Results, target: float) -> dict[str, Cell]:

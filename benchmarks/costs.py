@@ -1,6 +1,7 @@
 """What a step, a stored entry, a row, a column, a thread and a certificate cost, on generated data.
 
-The docstring of each function is what the report says above its table. Scaling is measured at fixed lam and accuracy.
+The docstring of each function is what the report says above its table. Scaling is measured at fixed lam and
+accuracy.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def dense(n: int, d: int, dtype: str = "float64") -> tuple[Any, Any]:
 
 
 def steps(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
-    """Nanoseconds a step and a stored entry read or written (a dot and an add count apart), certificates left out."""
+    """Nanoseconds a step and a stored entry read or written (a dot and an add count apart), certificates left
+    out.
+    """
     scale = 1 if tier == "quick" else 40
     shapes: dict[str, Callable[[str], tuple[Any, Any]]] = {
         "CSR, 10 a row, 1,000 columns": lambda dtype: sparse(1000 * scale, 1_000, 10, dtype),
@@ -82,7 +85,12 @@ def columns(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
             last = outcome.trace[-1]
             per_entry = 1e9 * last.train_seconds / max(last.entries, 1)
             certifying = 1e9 * last.certify_seconds / (len(outcome.trace) * X.nnz)
-            yield {"columns": d, "solver": solver, "ns an entry": per_entry, "certifying, ns an entry": certifying}
+            yield {
+                "columns": d,
+                "solver": solver,
+                "ns an entry": per_entry,
+                "certifying, ns an entry": certifying,
+            }
 
 
 def threads(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
@@ -97,7 +105,10 @@ def threads(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
 def certificates(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
     """What share of the time goes into proofs."""
     n = SIZES[tier][1]
-    for title, (X, y) in {"text": generated.text(n, 30_000, 60), "dense": generated.dense_tall(n, 30)}.items():
+    for title, (X, y) in {
+        "text": generated.text(n, 30_000, 60),
+        "dense": generated.dense_tall(n, 30),
+    }.items():
         for solver in solvers:
             for gap in (1e-2, 1e-4):
                 outcome = _fit(X, y, solver=solver, C=1.0, gap=gap, time_limit=20.0)

@@ -1,7 +1,9 @@
-"""Environments for the peers, one each, made with pip from ``peers/*.txt``: some of them cannot live together.
+"""Environments for the peers, one each, made with pip from ``peers/*.txt``: some of them cannot live
+together.
 
-``python -m benchmarks.environments`` makes them all; a benchmark run makes those it lacks. One that cannot be made is
-reported with the reason, and the run goes on without it. What was made once is used offline from then on.
+``python -m benchmarks.environments`` makes them all; a benchmark run makes those it lacks. One that cannot be
+made is reported with the reason, and the run goes on without it. What was made once is used offline from then
+on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""``python -m benchmarks.files``: files in and out, beside scikit-learn, the disk and the libraries that unpack.
+"""``python -m benchmarks.files``: files in and out, beside scikit-learn, the disk and the libraries that
+unpack.
 
-Writes ``FILES.md``. Every figure is taken in a process of its own, which has compiled what there is to compile on a
-small file; with ``--quick`` all are taken in this one. A task prepares what it needs and returns what is to be timed.
+Writes ``FILES.md``. Every figure is taken in a process of its own, which has compiled what there is to
+compile on a small file; with ``--quick`` all are taken in this one. A task prepares what it needs and returns
+what is to be timed.
 """
 
 from __future__ import annotations
@@ -106,7 +108,9 @@ def store_blocks(source: str) -> Timed:
 
 
 def store_mapped(source: str) -> Timed:
-    """Through pyarrow alone: views of the mapped file, all of them held until the end, and what pyarrow allocated."""
+    """Through pyarrow alone: views of the mapped file, all of them held until the end, and what pyarrow
+    allocated.
+    """
     import pyarrow as pa
 
     def run() -> Figures:
@@ -131,7 +135,17 @@ def _remove(path: str) -> None:
 
 TASKS: dict[str, Callable[..., Timed]] = {
     task.__name__: task
-    for task in (read, read_by_sklearn, write, write_raw, unpack, to_store, store_read, store_blocks, store_mapped)
+    for task in (
+        read,
+        read_by_sklearn,
+        write,
+        write_raw,
+        unpack,
+        to_store,
+        store_read,
+        store_blocks,
+        store_mapped,
+    )
 }
 
 
@@ -207,7 +221,9 @@ def generate(path: Path, wanted: int, digits: str) -> None:
 
 
 class Bench:
-    """The parts, one table each; they leave files in the folder for those that follow, and rows for the goals."""
+    """The parts, one table each; they leave files in the folder for those that follow, and rows for the
+    goals.
+    """
 
     def __init__(self, folder: Path, gigabytes: float, quick: bool) -> None:
         self.folder, self.quick = folder, quick
@@ -224,7 +240,11 @@ class Bench:
 
     def job(self, task: str, source: str, **options: Any) -> Job:
         """A task on a file of the folder."""
-        names = {key: str(self.folder / name) for key, name in {"source": source, **options}.items() if key in FILES}
+        names = {
+            key: str(self.folder / name)
+            for key, name in {"source": source, **options}.items()
+            if key in FILES
+        }
         return Job(task, str(self.folder / "small.svm"), {**options, **names})
 
     def in_turns(self, jobs: dict[str, Job], **repeats: int) -> dict[str, Figures]:
@@ -238,11 +258,17 @@ class Bench:
                 best = found.setdefault(name, now)
                 best["seconds"] = min(best["seconds"], now["seconds"])
                 best["grown"] = max(best["grown"], now["grown"])
-                print(f"   {name}: {now['seconds']:.3g} s, {now['grown'] / 1e6:.0f} MB", file=sys.stderr, flush=True)
+                print(
+                    f"   {name}: {now['seconds']:.3g} s, {now['grown'] / 1e6:.0f} MB",
+                    file=sys.stderr,
+                    flush=True,
+                )
         return found
 
     def reading(self) -> Iterator[Row]:
-        """Plain text to arrays; scikit-learn once, the others in turns. Arrays: of X and y. All agree bit for bit."""
+        """Plain text to arrays; scikit-learn once, the others in turns. Arrays: of X and y. All agree bit for
+        bit.
+        """
         for digits, path in self.texts.items():
             jobs = {
                 "read_svmlight, 1 thread": self.job("read", path.name, threads=1),
@@ -269,7 +295,9 @@ class Bench:
             self.goals += [row(digits, *ratio, 10.0, least=True), row(digits, *room, 1.3)]
 
     def writing(self) -> Iterator[Row]:
-        """The same rows to text, on 2 threads, safely on the disk; to nowhere; and the finished bytes to the disk."""
+        """The same rows to text, on 2 threads, safely on the disk; to nowhere; and the finished bytes to the
+        disk.
+        """
         for digits, path in self.texts.items():
             jobs = {
                 "read_svmlight": self.job("read", path.name, threads=2),
@@ -294,7 +322,9 @@ class Bench:
             self.goals.append(row(digits, ("writing, 2 threads, s", writing), ("reading, s", reading), 2.0))
 
     def packed(self) -> Iterator[Row]:
-        """A tenth of the text, packed: read on 2 threads, and unpacked alone by the same library. MB/s are of text."""
+        """A tenth of the text, packed: read on 2 threads, and unpacked alone by the same library. MB/s are of
+        text.
+        """
         length = _megabytes(self.slice)
         for name in PACKED:
             path = self.folder / f"slice.svm.{name}"
@@ -315,7 +345,9 @@ class Bench:
             }
 
     def converting(self) -> Iterator[Row]:
-        """Text to a store, shuffled unless it says otherwise. "In memory" is a budget that nothing has to leave for."""
+        """Text to a store, shuffled unless it says otherwise. "In memory" is a budget that nothing has to
+        leave for.
+        """
         path = self.texts[SIX]
         roomy = max(20 * path.stat().st_size, SMALLEST_BUDGET)
         ways: dict[str, dict[str, Any]] = {
@@ -385,7 +417,9 @@ NOTES = """\
 """
 ASKED = "Asked for at 1 GB; on smaller files what costs the same for every file counts for more."
 APART = "Every run has a process of its own, in which kernels are compiled already."
-TOGETHER = "All runs were in one process, and memory that one gave back serves the next: the figures mean nothing."
+TOGETHER = (
+    "All runs were in one process, and memory that one gave back serves the next: the figures mean nothing."
+)
 
 
 def report(bench: Bench, about: dict[str, Any], parts: Sequence[tuple[str, str, list[Row]]]) -> str:
@@ -418,8 +452,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.files", description=__doc__)
     parser.add_argument("--size", type=float, default=1.0, help="GB of plain text [default: 1]")
     parser.add_argument("--quick", action="store_true", help="5 MB, once, in one process: does it work?")
-    parser.add_argument("--folder", type=Path, help="where the temporary folder goes, with some 10 times the size")
-    parser.add_argument("--out", type=Path, help="folder for FILES.md [default: benchmarks; its results if quick]")
+    parser.add_argument(
+        "--folder", type=Path, help="where the temporary folder goes, with some 10 times the size"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="folder for FILES.md [default: benchmarks; its results if quick]"
+    )
     parser.add_argument("--job", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
     if given.job is not None:

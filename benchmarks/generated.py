@@ -1,4 +1,6 @@
-"""Data sets made on the spot, each with one property that real files have and that decides between solvers."""
+"""Data sets made on the spot, each with one property that real files have and that decides between
+solvers.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ Data = tuple[Any, Any]  # X and y
 def text(n: int, d: int, words: int, *, topics: int = 40, ordered: bool = False, seed: int = 0) -> Data:
     """Text-like rows of Euclidean length 1: word frequencies by Zipf's law, columns in no order of frequency.
 
-    A third of a row's words come from the small vocabulary of its topic. An ordered file is sorted by topic, as files
-    are that were put together from sources one after the other: neighbours are alike, and mostly of one class.
+    A third of a row's words come from the small vocabulary of its topic. An ordered file is sorted by topic,
+    as files are that were put together from sources one after the other: neighbours are alike, and mostly of
+    one class.
     """
     rng = np.random.default_rng(seed)
     topic = rng.integers(0, topics, n)
@@ -38,7 +41,9 @@ def text(n: int, d: int, words: int, *, topics: int = 40, ordered: bool = False,
 
 
 def dense_tall(n: int, d: int, *, seed: int = 1) -> Data:
-    """Many rows, few correlated columns of different scales, classes that overlap: first-order solvers crawl here."""
+    """Many rows, few correlated columns of different scales, classes that overlap: first-order solvers crawl
+    here.
+    """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.4 * rng.normal(size=(d, d)) / np.sqrt(d))
     X *= np.geomspace(0.3, 3.0, d)
@@ -55,7 +60,9 @@ def dense_wide(n: int, d: int, *, seed: int = 2) -> Data:
 
 
 def separable(n: int, d: int, per_row: int, *, seed: int = 3) -> Data:
-    """Sparse rows that a hyperplane through the origin separates: of three times as many, those farthest from it."""
+    """Sparse rows that a hyperplane through the origin separates: of three times as many, those farthest from
+    it.
+    """
     rng = np.random.default_rng(seed)
     row = np.repeat(np.arange(3 * n), per_row)
     X = sp.csr_matrix((rng.normal(size=row.size), (row, rng.integers(0, d, row.size))), shape=(3 * n, d))
@@ -65,7 +72,9 @@ def separable(n: int, d: int, per_row: int, *, seed: int = 3) -> Data:
 
 
 def duplicated(distinct: int, n: int, d: int, per_row: int, *, seed: int = 4) -> Data:
-    """0/1 rows of which most occur many times over, now and then with the other label, as in logs of clicks."""
+    """0/1 rows of which most occur many times over, now and then with the other label, as in logs of
+    clicks.
+    """
     rng = np.random.default_rng(seed)
     row = np.repeat(np.arange(distinct), per_row)
     base = sp.csr_matrix((np.ones(row.size), (row, rng.integers(0, d, row.size))), shape=(distinct, d))

@@ -1,7 +1,9 @@
-"""``python -m benchmarks.goals``: ratios of times that were set as goals, both sides measured in turns in one run.
+"""``python -m benchmarks.goals``: ratios of times that were set as goals, both sides measured in turns in one
+run.
 
-Writes ``goals.json`` and ``GOALS.md``. A goal is a function that yields rows: what was compared on which set, the two
-figures (the fastest of several repeats each), their ratio, what was asked for, and whether it was met.
+Writes ``goals.json`` and ``GOALS.md``. A goal is a function that yields rows: what was compared on which set,
+the two figures (the fastest of several repeats each), their ratio, what was asked for, and whether it was
+met.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ def in_turns(*timed: Timed, repeats: int = REPEATS) -> list[float]:
     return best
 
 
-def row(where: str, what: tuple[str, float], against: tuple[str, float], asked: float, *, least: bool = False) -> Row:
+def row(
+    where: str, what: tuple[str, float], against: tuple[str, float], asked: float, *, least: bool = False
+) -> Row:
     """A ratio; ``least``: it must be at least what is asked for, and the second figure is over the first."""
     (name, figure), (other, reference) = what, against
     ratio = reference / figure if least else figure / reference
@@ -81,7 +85,9 @@ def exact_bias() -> Iterator[Row]:
     """Seconds with an exact bias over seconds without one, `auto`, C = 1, to the same relative gap."""
     for name in present("a9a", "w8a", "wikitox-bow", "covtype"):
         X, y = data(name)
-        gap = 5e-2 if name == "covtype" else 1e-3  # where coordinate descent does not get any further in a minute
+        gap = (
+            5e-2 if name == "covtype" else 1e-3
+        )  # where coordinate descent does not get any further in a minute
         common: dict[str, Any] = {"C": 1.0, "gap": gap, "time_limit": 120.0}
         exact, none = in_turns(seconds_of(X, y, bias="exact", **common), seconds_of(X, y, **common))
         yield row(name, (f"exact, to {gap:g}", exact), ("none", none), 2.0)
@@ -94,14 +100,16 @@ def cutting_planes() -> Iterator[Row]:
             X, y = data(found)
             common: dict[str, Any] = {"C": 1.0, "gap": 1e-2, "time_limit": 240.0}
             ocas, svmperf = in_turns(
-                seconds_of(X, y, solver="ocas", **common), seconds_of(X, y, solver="svmperf", **common), repeats=2
+                seconds_of(X, y, solver="ocas", **common),
+                seconds_of(X, y, solver="svmperf", **common),
+                repeats=2,
             )
             yield row(name, ("ocas", ocas), ("svmperf", svmperf), asked, least=True)
 
 
 def working_sets() -> Iterator[Row]:
-    """Seconds of scikit-learn's ``SVC(kernel="linear")``, at its loosest tolerance within 1e-3 of the optimum, over
-    those of `smo` to a certified 1e-3; a9a, C = 1, exact bias.
+    """Seconds of scikit-learn's ``SVC(kernel="linear")``, at its loosest tolerance within 1e-3 of the
+    optimum, over those of `smo` to a certified 1e-3; a9a, C = 1, exact bias.
     """
     from sklearn.svm import SVC
 
@@ -127,7 +135,9 @@ def _pass(X: Any, y: Any, epochs: int, **options: Any) -> Timed:
     n = X.shape[0]
 
     def run() -> float:
-        outcome = dualgap.fit(X, y, gap=0.0, max_epochs=epochs, record_every=n * epochs, **{"lam": 1.0 / n, **options})
+        outcome = dualgap.fit(
+            X, y, gap=0.0, max_epochs=epochs, record_every=n * epochs, **{"lam": 1.0 / n, **options}
+        )
         last = outcome.trace[-1]
         return last.train_seconds / last.epochs
 
@@ -139,7 +149,9 @@ def dual_passes() -> Iterator[Row]:
     for name in present("a9a", "w8a", "covtype", "wikitox-bow", "20news-bigram"):
         X, y = data(name)
         epochs = 5 if X.shape[0] < 200_000 else 2
-        sdca, dcd = in_turns(_pass(X, y, epochs, solver="sdca"), _pass(X, y, epochs, solver="dcd", shrinking=False))
+        sdca, dcd = in_turns(
+            _pass(X, y, epochs, solver="sdca"), _pass(X, y, epochs, solver="dcd", shrinking=False)
+        )
         yield row(name, ("sdca, a pass", sdca), ("dcd, a pass", dcd), 1.2)
 
 
@@ -160,7 +172,9 @@ def unlearning() -> Iterator[Row]:
 
 
 def batches_in_threads() -> Iterator[Row]:
-    """Seconds a pass of `asdca` on one thread over those on two, batches of 65,536 rows or all, smoothed hinge."""
+    """Seconds a pass of `asdca` on one thread over those on two, batches of 65,536 rows or all, smoothed
+    hinge.
+    """
     for name in present("wikitox-bow", "20news-bigram", "covtype"):
         X, y = data(name)
         options: dict[str, Any] = {"solver": "asdca", "loss": "smooth-hinge", "m": min(65_536, X.shape[0])}
@@ -169,16 +183,26 @@ def batches_in_threads() -> Iterator[Row]:
 
 
 def sampling_orders() -> Iterator[Row]:
-    """Passes of `sdca` to a relative gap of 1e-3 at C = 1: each order against a fresh permutation every epoch."""
+    """Passes of `sdca` to a relative gap of 1e-3 at C = 1: each order against a fresh permutation every
+    epoch.
+    """
     for name in present("a9a", "w8a", "wikitox-bow", "reuters-earn"):
         X, y = data(name)
         for loss in ("hinge", "logistic"):
             passes = {}
             for order in ("permutation", "random", "cyclic", "importance", "gaps"):
                 outcome = dualgap.fit(
-                    X, y, C=1.0, loss=loss, solver="sdca", order=order, gap=1e-3, max_epochs=2000, time_limit=60.0,
+                    X,
+                    y,
+                    C=1.0,
+                    loss=loss,
+                    solver="sdca",
+                    order=order,
+                    gap=1e-3,
+                    max_epochs=2000,
+                    time_limit=60.0,
                     record_every=X.shape[0],
-                )  # fmt: skip
+                )
                 passes[order] = outcome.trace[-1].epochs if outcome.converged else math.inf
             for order, figure in passes.items():
                 if order != "permutation":
@@ -212,15 +236,18 @@ def _in_hindsight(X: Any, y: Any, solver: str, best: float) -> tuple[float, floa
 
 
 def sgd_with_accuracy() -> Iterator[Row]:
-    """Seconds of scikit-learn's SGDClassifier over those of `sgd-s` and `sgd-m` to J <= 1.01 J_opt at C = 1, both in
-    hindsight: its number of epochs (plain or averaged), our epsilon. And real epochs of `sgd-m` over those of `sgd-s`.
+    """Seconds of scikit-learn's SGDClassifier over those of `sgd-s` and `sgd-m` to J <= 1.01 J_opt at C = 1,
+    both in hindsight: its number of epochs (plain or averaged), our epsilon. And real epochs of `sgd-m` over
+    those of `sgd-s`.
     """
     from sklearn.linear_model import SGDClassifier
 
     for name in present("a9a", "w8a", "covtype", "wikitox-bow"):
         X, y = data(name)
         solver = "ocas" if name == "covtype" else "auto"
-        best = dualgap.fit(X, y, C=1.0, solver=solver, gap=1e-5, max_epochs=None, time_limit=120.0).certificate.primal
+        best = dualgap.fit(
+            X, y, C=1.0, solver=solver, gap=1e-5, max_epochs=None, time_limit=120.0
+        ).certificate.primal
         theirs = math.inf
         for averaged in (False, True):
             for epochs in (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 90, 128, 181, 256, 512):
@@ -279,7 +306,9 @@ GOALS: dict[str, Callable[[], Iterator[Row]]] = {
 
 def report(results: dict[str, Any]) -> str:
     """One table a goal."""
-    earlier = "That is the last run; a goal that it did not measure keeps the figures of an earlier one (see NOTES.md)."
+    earlier = (
+        "That is the last run; goals that it did not measure keep the figures of an earlier one (NOTES.md)."
+    )
     sections = ["# Goals", taken_on(results["machine"]), earlier]
     for name, found in results["goals"].items():
         title = f"## {name.replace('_', ' ').capitalize()}\n\n{found['meaning']}"
@@ -319,7 +348,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(name, file=sys.stderr, flush=True)
         rows = []
         for found in GOALS[name]():
-            print("  ", {key: _shown(value) for key, value in finite(found).items()}, file=sys.stderr, flush=True)
+            print(
+                "  ",
+                {key: _shown(value) for key, value in finite(found).items()},
+                file=sys.stderr,
+                flush=True,
+            )
             rows.append(finite(found))
         results["goals"][name] = {"meaning": " ".join((GOALS[name].__doc__ or "").split()), "rows": rows}
         path.write_text(json.dumps(results, indent=1, allow_nan=False))

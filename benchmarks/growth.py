@@ -1,7 +1,8 @@
-"""``python -m benchmarks.growth``: time, passes and the share of certificates as rows become more, at one lam and gap.
+"""``python -m benchmarks.growth``: time, passes and the share of certificates as rows become more, at one lam
+and gap.
 
-Writes ``GROWTH.md`` and ``growth.png``. The rows are the first so many of one generated text-like set, so that every
-size is a sample of the same source.
+Writes ``GROWTH.md`` and ``growth.png``. The rows are the first so many of one generated text-like set, so
+that every size is a sample of the same source.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ def figure(found: dict[int, list[dict[str, float]]], path: Path) -> None:
 def main() -> int:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
-    parser.add_argument("--most", type=int, default=SIZES[-1], help="rows of the largest set (default 3,000,000)")
+    parser.add_argument(
+        "--most", type=int, default=SIZES[-1], help="rows of the largest set (default 3,000,000)"
+    )
     parser.add_argument("--out", type=Path, default=HERE, help="folder for the page and the picture")
     options = parser.parse_args()
     sizes = [size for size in SIZES if size <= options.most] or [options.most]
@@ -114,8 +117,10 @@ def main() -> int:
     page = [
         "# Time against rows",
         taken_on(before),
-        f"`auto` on the hinge loss, lam = {LAM:g}, to a proven relative gap of {GAP:g}: the first so many rows of one "
-        f"generated text-like set ({COLUMNS:,} columns, {WORDS} words a row). Seconds from arrays to the model, the "
+        f"`auto` on the hinge loss, lam = {LAM:g}, to a proven relative gap of {GAP:g}: the first so many "
+        "rows of one "
+        f"generated text-like set ({COLUMNS:,} columns, {WORDS} words a row). Seconds from arrays to the "
+        "model, the "
         f"fastest of {REPEATS}; passes are entries read or written over stored ones, certificates apart.",
         "![Seconds against rows](growth.png)",
         *(f"## {threads} thread{'s' * (threads > 1)}\n\n{table(lines)}" for threads, lines in found.items()),

@@ -22,7 +22,9 @@ def describe() -> dict[str, Any]:
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "libraries": {name: _version(name) for name in ("dualgap", "numpy", "scipy", "numba", "scikit-learn")},
+        "libraries": {
+            name: _version(name) for name in ("dualgap", "numpy", "scipy", "numba", "scikit-learn")
+        },
         "commit": _commit(),
         "load": os.getloadavg()[0],
         "date": time.strftime("%Y-%m-%d"),
@@ -32,7 +34,9 @@ def describe() -> dict[str, Any]:
 def code_fingerprint() -> str:
     """Changes with the library or the harness: figures of different code do not belong in one table."""
     digest = hashlib.sha256()
-    for path in sorted([*(ROOT / "src" / "dualgap").rglob("*.py"), *HERE.rglob("*.py"), *HERE.glob("peers/*.txt")]):
+    for path in sorted(
+        [*(ROOT / "src" / "dualgap").rglob("*.py"), *HERE.rglob("*.py"), *HERE.glob("peers/*.txt")]
+    ):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -42,7 +46,9 @@ def _cpu() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or "unknown"
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown"
+    )
 
 
 def _version(name: str) -> str:
@@ -54,7 +60,9 @@ def _version(name: str) -> str:
 
 def _commit() -> str:
     def ask(*words: str) -> str:
-        return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True
+        ).stdout
 
     try:
         changed = bool(ask("status", "--porcelain", "--", "src").strip())

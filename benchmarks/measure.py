@@ -56,11 +56,15 @@ class Measurement:
     @property
     def optimum(self) -> float:
         """The lowest objective known."""
-        return float(min([self.reference["primal"], *(run["J"] for run in self.runs if run["status"] == "ok")]))
+        return float(
+            min([self.reference["primal"], *(run["J"] for run in self.runs if run["status"] == "ok")])
+        )
 
     @property
     def yardstick(self) -> float:
-        """What objectives are measured against: the optimum where it is known well enough, else its lower bound."""
+        """What objectives are measured against: the optimum where it is known well enough, else its lower
+        bound.
+        """
         return self.optimum if self._known(0.1 * min(self.problem.targets)) else self.dual
 
     @property
@@ -85,9 +89,13 @@ class Measurement:
             run["J"] = objective(self.X, self.y, w, answer["b"], problem.loss, problem.C)
             self.dual = max([self.dual, *(record["dual"] for record in answer["trace"][-1:])])
             if run["J"] < self.dual * (1.0 - _ROUNDING):
-                self.broken.append(f"{contestant.name} found J = {run['J']!r} below the proven bound {self.dual!r}")
+                self.broken.append(
+                    f"{contestant.name} found J = {run['J']!r} below the proven bound {self.dual!r}"
+                )
             key = contestant.name, arm, value
-            if answer["trace"] and (key not in self.traces or run["seconds"] <= self._fastest(key)["seconds"]):
+            if answer["trace"] and (
+                key not in self.traces or run["seconds"] <= self._fastest(key)["seconds"]
+            ):
                 self.traces[key] = whole(answer["trace"], run["seconds"])
         self.runs.append(run)
         return run
@@ -115,7 +123,10 @@ class Measurement:
         """Run what counts again, in turns, so that whatever else the machine does hits all alike."""
         by_name = {item.name: item for item in contestants}
         keys = dict.fromkeys(
-            key for target in self.problem.targets for item in contestants if (key := self.choice(item, target))
+            key
+            for target in self.problem.targets
+            for item in contestants
+            if (key := self.choice(item, target))
         )
         for turn in range(1, self.problem.repeats):
             for name, arm, value in keys:
@@ -183,7 +194,11 @@ class Measurement:
         return self.optimum <= (1.0 + accuracy) * self.dual
 
     def _same(self, key: Key) -> list[Run]:
-        return [run for run in self.runs if (run["solver"], run["arm"], run["value"]) == key and run["status"] == "ok"]
+        return [
+            run
+            for run in self.runs
+            if (run["solver"], run["arm"], run["value"]) == key and run["status"] == "ok"
+        ]
 
     def _fastest(self, key: Key) -> Run:
         return min(self._same(key), key=lambda run: run["seconds"], default={"seconds": 0.0})
@@ -198,7 +213,9 @@ class Measurement:
 
 
 def whole(trace: Sequence[dict[str, float]], seconds: float) -> list[dict[str, float]]:
-    """Records on the clock of the whole fit: what it does before its first step belongs to every one of them."""
+    """Records on the clock of the whole fit: what it does before its first step belongs to every one of
+    them.
+    """
     before = max(0.0, seconds - trace[-1]["seconds"])
     return [{**record, "seconds": record["seconds"] + before} for record in trace]
 

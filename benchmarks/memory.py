@@ -1,4 +1,6 @@
-"""How much memory a fit takes on top of the arrays it is given, in a process of its own: as they are, and converted."""
+"""How much memory a fit takes on top of the arrays it is given, in a process of its own: as they are, and
+converted.
+"""
 
 from __future__ import annotations
 

@@ -26,17 +26,23 @@ def imports() -> list[Row]:
 
 
 def first_fits() -> list[Row]:
-    """Seconds in a new process on a small set; "filled" is the process after the one that filled the kernel cache."""
+    """Seconds in a new process on a small set; "filled" is the process after the one that filled the kernel
+    cache.
+    """
     return [{"kernel cache": name, **times} for name, times in startup.first_fits().items()]
 
 
 def memories(tier: str) -> list[Row]:
-    """Growth of the peak memory of a process during a fit, over the size of the arrays of X; the vectors of y count."""
+    """Growth of the peak memory of a process during a fit, over the size of the arrays of X; the vectors of y
+    count.
+    """
     found = []
     for kind in memory.KINDS:
         grown = memory.growth(kind, costs.SIZES[tier][-1 if tier == "quick" else 2])
         share = grown["grown"] / grown["bytes"]
-        found.append({"data": kind, "MB of X": grown["bytes"] / 1e6, "MB grown": grown["grown"] / 1e6, "share": share})
+        found.append(
+            {"data": kind, "MB of X": grown["bytes"] / 1e6, "MB grown": grown["grown"] / 1e6, "share": share}
+        )
     return found
 
 
@@ -69,7 +75,9 @@ def report(results: dict[str, Any]) -> str:
     for name, part in results["parts"].items():
         header = list(part["rows"][0])
         rows = [[_shown(row[key]) for key in header] for row in part["rows"]]
-        sections.append(f"## {name.replace('_', ' ').capitalize()}\n\n{part['meaning']}\n\n{markdown(header, rows)}")
+        sections.append(
+            f"## {name.replace('_', ' ').capitalize()}\n\n{part['meaning']}\n\n{markdown(header, rows)}"
+        )
     return "\n\n".join(sections) + "\n"
 
 
@@ -83,7 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure and write both files."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.micro", description=__doc__)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", dest="tier", action="store_const", const="quick", help="tiny data: does it work?")
+    size.add_argument(
+        "--quick", dest="tier", action="store_const", const="quick", help="tiny data: does it work?"
+    )
     size.add_argument("--full", dest="tier", action="store_const", const="full", help="up to 3 million rows")
     parser.add_argument("--parts", type=lambda text: text.split(","), default=[], help="parts by name")
     usual = ["dcd", "sdca", "mpu"]  # scaling is measured to a fixed accuracy, which takes the others minutes

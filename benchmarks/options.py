@@ -27,7 +27,9 @@ class Options:
     sets: tuple[str, ...]
     losses: tuple[str, ...]
     Cs: tuple[float, ...]
-    everything: bool  # every C on every set, every solver at every C, no peer spared a set that is too large for it
+    everything: (
+        bool  # every C on every set, every solver at every C, no peer spared a set that is too large for it
+    )
     targets: tuple[float, ...]
     threads: tuple[int, ...]
     solvers: tuple[str, ...]
@@ -113,24 +115,39 @@ def _counts(text: str) -> list[int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Times every solver of dualgap and its peers to the same accuracy, side by side. Lists are "
+        description="Times every solver of dualgap and its peers to the same accuracy, side by side. "
+        "Lists are "
         "separated by commas. An interrupted run goes on where it was when it is started again.",
     )
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="tiny sets, peers of this environment only: does it work?")
-    size.add_argument("--full", action="store_true", help="more and larger sets, C=0.05 too, long limits: takes hours")
+    size.add_argument(
+        "--quick", action="store_true", help="tiny sets, peers of this environment only: does it work?"
+    )
+    size.add_argument(
+        "--full", action="store_true", help="more and larger sets, C=0.05 too, long limits: takes hours"
+    )
     parser.add_argument("--sets", type=_words, help="data sets by name")
     parser.add_argument("--losses", type=_words, help="hinge, squared-hinge, logistic, squared")
     parser.add_argument("--C", type=_numbers, help="values of C")
-    parser.add_argument("--targets", type=_numbers, help="relative distances from the optimum (default 1e-2,1e-4)")
+    parser.add_argument(
+        "--targets", type=_numbers, help="relative distances from the optimum (default 1e-2,1e-4)"
+    )
     parser.add_argument("--solvers", type=_words, help="names or patterns, such as auto*,liblinear*")
     parser.add_argument("--threads", type=_counts, help="numbers of threads (default 1,2)")
     parser.add_argument("--repeats", type=int, help="runs of each setting that counts (default 3)")
     parser.add_argument("--time-limit", type=float, help="seconds for one run (default 10)")
-    parser.add_argument("--reference-limit", type=float, help="seconds for one J_opt (default 60; it is cached)")
+    parser.add_argument(
+        "--reference-limit", type=float, help="seconds for one J_opt (default 60; it is cached)"
+    )
     parser.add_argument("--data", help="folder of real data sets (default: DUALGAP_DATA)")
     parser.add_argument("--out", type=Path, help="folder for the results (default: benchmarks/results)")
-    parser.add_argument("--cache", type=Path, help="folder for parsed data and J_opt (default: benchmarks/.cache)")
-    parser.add_argument("--references", action="store_true", help="only parse the data and compute every J_opt")
-    parser.add_argument("--fresh", action="store_true", help="begin anew even if an interrupted run could go on")
+    parser.add_argument(
+        "--cache", type=Path, help="folder for parsed data and J_opt (default: benchmarks/.cache)"
+    )
+    parser.add_argument(
+        "--references", action="store_true", help="only parse the data and compute every J_opt"
+    )
+    parser.add_argument(
+        "--fresh", action="store_true", help="begin anew even if an interrupted run could go on"
+    )
     return parser

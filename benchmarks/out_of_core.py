@@ -1,7 +1,8 @@
-"""``python -m benchmarks.out_of_core``: training from disk, against block minimisation, ``cat`` and training in memory.
+"""``python -m benchmarks.out_of_core``: training from disk, against block minimisation, ``cat`` and training
+in memory.
 
-Writes ``out_of_core.json``, ``OUT_OF_CORE.md`` and ``out_of_core.png``. Parts can be chosen: ``--part passes``. The
-page cache is dropped before a run where the machine allows it; the page says whether it did.
+Writes ``out_of_core.json``, ``OUT_OF_CORE.md`` and ``out_of_core.png``. Parts can be chosen: ``--part
+passes``. The page cache is dropped before a run where the machine allows it; the page says whether it did.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def drop_caches() -> bool:
 
 
 def passes(folder: Path) -> Iterator[Row]:
-    """Passes over the disk and seconds to a relative gap of 1e-3 at C = 1 with a tenth of the rows in memory."""
+    """Passes over the disk and seconds to a relative gap of 1e-3 at C = 1 with a tenth of the rows in
+    memory.
+    """
     for name in present("w8a", "a9a", "wikitox-bow"):
         X, y = data(name)
         path = folder / f"{name}.arrow"
@@ -78,7 +81,9 @@ def _to_gap(path: Path, solver: str) -> dict[str, Any]:
     for _ in range(3):
         source = _source(path)
         began = time.perf_counter()
-        outcome = dualgap.fit(source, solver=solver, cache=SHARE, C=1.0, gap=1e-3, max_epochs=None, time_limit=PATIENCE)
+        outcome = dualgap.fit(
+            source, solver=solver, cache=SHARE, C=1.0, gap=1e-3, max_epochs=None, time_limit=PATIENCE
+        )
         taken = time.perf_counter() - began
         if taken < best["seconds"]:
             read = outcome.trace[-1].measures["passes"]
@@ -94,7 +99,8 @@ def _source(path: Path) -> OnDisk:
 
 
 def rates(folder: Path) -> Iterator[Row]:
-    """What the Reader reads while training goes on, against ``cat``; the Trainer an entry, against ``dcd`` in memory.
+    """What the Reader reads while training goes on, against ``cat``; the Trainer an entry, against ``dcd`` in
+    memory.
 
     With ``sweeps=0`` the Reader never waits; by default it does, for six visits of every row that it brings.
     """
@@ -114,7 +120,9 @@ def rates(folder: Path) -> Iterator[Row]:
         def timed() -> float:
             drop_caches()
             options: dict[str, Any] = {"sweeps": sweeps, "cache": SHARE, "time_limit": 15.0}
-            outcome = dualgap.fit(_source(path), solver="cached-loops", C=1.0, gap=1e-9, max_epochs=None, **options)
+            outcome = dualgap.fit(
+                _source(path), solver="cached-loops", C=1.0, gap=1e-9, max_epochs=None, **options
+            )
             last = outcome.trace[-1]
             if sweeps:
                 figures["entries"] = min(figures.get("entries", math.inf), last.train_seconds / last.entries)
@@ -133,7 +141,10 @@ def rates(folder: Path) -> Iterator[Row]:
     yield row("generated, 2 GB", ("Reader by default, ns a byte", 1e9 * waiting),
               ("cat, ns a byte", 1e9 * alone), 1 / 0.7)  # fmt: skip
     yield row(
-        "generated, 2 GB", ("Trainer, ns an entry", 1e9 * figures["entries"]), ("dcd, ns an entry", 1e9 * memory), 1.3
+        "generated, 2 GB",
+        ("Trainer, ns an entry", 1e9 * figures["entries"]),
+        ("dcd, ns an entry", 1e9 * memory),
+        1.3,
     )
 
 
@@ -167,11 +178,17 @@ def scale(folder: Path, sizes: tuple[float, ...]) -> Iterator[Row]:
         allowed = BUDGET + 8 * header.n + 24 * header.d + 100e6
         each = 1e6 * found["seconds"] / header.n
         name = f"generated, {path.stat().st_size / 1e9:.3g} GB, {header.n:,} rows"
-        yield row(name, ("RssAnon above the start, MB", found["growth"] / 1e6), ("allowed, MB", allowed / 1e6), 1.0)
+        yield row(
+            name, ("RssAnon above the start, MB", found["growth"] / 1e6), ("allowed, MB", allowed / 1e6), 1.0
+        )
         reference = reference or {"each": each}
         yield row(name, ("seconds a million rows", each), ("the smallest", reference["each"]), 1.2)
         yield row(name, ("relative gap", found["gap"]), ("asked", 1e-2), 1.0)
-        yield {**row(name, ("passes", found["passes"]), ("-", 1.0), math.inf), "ratio": found["passes"], "asked": "-"}
+        yield {
+            **row(name, ("passes", found["passes"]), ("-", 1.0), math.inf),
+            "ratio": found["passes"],
+            "asked": "-",
+        }
         path.unlink()
 
 
@@ -204,7 +221,9 @@ def _anonymous() -> int:
 
 
 def curves(folder: Path) -> dict[str, list[tuple[float, float, float]]]:
-    """Seconds, passes and gaps of the solvers, with and without active eviction, with and without expansion."""
+    """Seconds, passes and gaps of the solvers, with and without active eviction, with and without
+    expansion.
+    """
     runs: dict[str, dict[str, Any]] = {
         "cached-loops": {"solver": "cached-loops"},
         "cached-loops, threshold": {"solver": "cached-loops", "eviction": "threshold"},
@@ -237,7 +256,10 @@ def curves(folder: Path) -> dict[str, list[tuple[float, float, float]]]:
 
 def _curve(source: OnDisk, gap: float, **options: Any) -> list[tuple[float, float, float]]:
     outcome = dualgap.fit(source, cache=SHARE, C=1.0, gap=gap, max_epochs=None, time_limit=20.0, **options)
-    return [(record.seconds, record.measures["passes"], record.certificate.relative_gap) for record in outcome.trace]
+    return [
+        (record.seconds, record.measures["passes"], record.certificate.relative_gap)
+        for record in outcome.trace
+    ]
 
 
 def plot(found: dict[str, list[tuple[float, float, float]]], file: Path) -> None:
@@ -248,11 +270,15 @@ def plot(found: dict[str, list[tuple[float, float, float]]], file: Path) -> None
     from matplotlib import pyplot
 
     groups = sorted({label.split(":")[0] for label in found})
-    figure, panels = pyplot.subplots(1, max(len(groups), 1), figsize=(7 * max(len(groups), 1), 4.5), squeeze=False)
+    figure, panels = pyplot.subplots(
+        1, max(len(groups), 1), figsize=(7 * max(len(groups), 1), 4.5), squeeze=False
+    )
     for panel, group in zip(panels[0], groups, strict=True):
         for label, points in found.items():
             if label.startswith(group + ":"):
-                panel.loglog([p[0] for p in points], [p[2] for p in points], marker=".", label=label.split(": ", 1)[1])
+                panel.loglog(
+                    [p[0] for p in points], [p[2] for p in points], marker=".", label=label.split(": ", 1)[1]
+                )
         panel.set(title=group, xlabel="seconds", ylabel="certified relative gap")
         panel.legend()
         panel.grid(alpha=0.3)
@@ -297,7 +323,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _table(rows: list[Row]) -> str:
     header = list(rows[0])
-    cells = [[f"{v:.4g}" if isinstance(v, float) else "-" if v is None else str(v) for v in r.values()] for r in rows]
+    cells = [
+        [f"{v:.4g}" if isinstance(v, float) else "-" if v is None else str(v) for v in r.values()]
+        for r in rows
+    ]
     return markdown(header, cells)
 
 
@@ -319,10 +348,24 @@ def publish(results: dict[str, Any], out: Path) -> None:
     lines = ["# Training from disk", "", taken_on(results["machine"]), "", f"The page cache {cold}.", ""]
     for name, title in TITLES.items():
         if name in results:
-            lines += [f"## {name.capitalize()}", "", " ".join(str(title).split()), "", _table(results[name]), ""]
+            lines += [
+                f"## {name.capitalize()}",
+                "",
+                " ".join(str(title).split()),
+                "",
+                _table(results[name]),
+                "",
+            ]
     if "curves" in results:
         plot(results["curves"], out / "out_of_core.png")
-        lines += ["## Curves", "", str(curves.__doc__), "", "![certified gaps against seconds](out_of_core.png)", ""]
+        lines += [
+            "## Curves",
+            "",
+            str(curves.__doc__),
+            "",
+            "![certified gaps against seconds](out_of_core.png)",
+            "",
+        ]
     (out / "OUT_OF_CORE.md").write_text("\n".join(lines))
 
 

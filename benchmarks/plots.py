@@ -1,8 +1,9 @@
-"""Figures of a run: ``python -m benchmarks.plots results.json folder``. Needs matplotlib and no other library.
+"""Figures of a run: ``python -m benchmarks.plots results.json folder``. Needs matplotlib and no other
+library.
 
-One figure a problem: how far above the optimum, against seconds and against passes. Our solvers are lines through the
-certified records of one run; a peer is one point a setting of its grid, joined in order. An overview has one dot a
-cell: seconds of the best peer over ours.
+One figure a problem: how far above the optimum, against seconds and against passes. Our solvers are lines
+through the certified records of one run; a peer is one point a setting of its grid, joined in order. An
+overview has one dot a cell: seconds of the best peer over ours.
 """
 
 from __future__ import annotations
@@ -46,11 +47,17 @@ def curves(problem: Results, results: Results) -> Iterator[tuple[str, bool, Poin
             mine = fastest_of_each(run for run in runs if run["arm"] == arm)
             many = len({run["arm"] for run in runs}) > 1
             points = [(r["seconds"], r["passes"], r["J"] / best - 1.0) for r in mine]
-            yield f"{name} ({arm})" if many else name, False, sorted(points, key=lambda p: (p[1] or 0.0, p[0]))
+            yield (
+                f"{name} ({arm})" if many else name,
+                False,
+                sorted(points, key=lambda p: (p[1] or 0.0, p[0])),
+            )
 
 
 def leading(traces: dict[str, list[dict[str, float]]], tightest: float) -> list[str]:
-    """So many of our solvers as a figure can hold: ``auto``, then those that were soonest, or else got farthest."""
+    """So many of our solvers as a figure can hold: ``auto``, then those that were soonest, or else got
+    farthest.
+    """
     first = [name for name in traces if name.split("@")[0] == "auto"]
     others = [name for name in traces if name not in first]
 
@@ -85,7 +92,14 @@ def style(position: int, ours: bool, points: int) -> dict[str, Any]:
             "linestyle": ("-", "--", ":")[position // 8 % 3],
             "zorder": 3,
         }
-    return {**look, "linewidth": 0.9, "markersize": 5, "linestyle": "-", "markerfacecolor": "white", "zorder": 2}
+    return {
+        **look,
+        "linewidth": 0.9,
+        "markersize": 5,
+        "linestyle": "-",
+        "markerfacecolor": "white",
+        "zorder": 2,
+    }
 
 
 def figure(problem: Results, results: Results, path: Path) -> None:
@@ -108,7 +122,9 @@ def figure(problem: Results, results: Results, path: Path) -> None:
     low = min((max(gap, FLOOR) for _, _, points in drawn for *_, gap in points), default=FLOOR)
     left.set_ylim(max(low / 2, FLOOR / 2), 3.0)
     for target in targets(results):
-        left.annotate(f"target {target:g}", (0.01, target), xycoords=("axes fraction", "data"), fontsize=8, va="bottom")
+        left.annotate(
+            f"target {target:g}", (0.01, target), xycoords=("axes fraction", "data"), fontsize=8, va="bottom"
+        )
     left.set_ylabel("objective above the optimum, relative")
     left.set_xlabel("seconds, conversions and certificates included")
     right.set_xlabel("passes over the rows, as each library counts them")
@@ -135,7 +151,14 @@ def overview(results: Results, path: Path) -> None:
             reported = results["sets"][problem["set"]]["half"] == "report"
             colour = COLOURS[position]
             face = colour if reported else "white"
-            axes.plot(ratio, height + 0.16 * (-1) ** position, marker, color=colour, markerfacecolor=face, markersize=6)
+            axes.plot(
+                ratio,
+                height + 0.16 * (-1) ** position,
+                marker,
+                color=colour,
+                markerfacecolor=face,
+                markersize=6,
+            )
         axes.plot([], [], MARKERS[position], color=COLOURS[position], label=name)
     axes.axvline(1.0, color="0.3", linewidth=1.2)
     axes.set_xscale("log")

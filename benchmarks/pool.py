@@ -37,7 +37,11 @@ class Worker:
 
     def __init__(self, python: Path, adapter: str, threads: int, log: Path) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
-        surroundings = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), "PYTHONWARNINGS": "ignore"}
+        surroundings = {
+            **os.environ,
+            **dict.fromkeys(THREAD_VARIABLES, str(threads)),
+            "PYTHONWARNINGS": "ignore",
+        }
         surroundings["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         with log.open("ab") as file:
             self.process = subprocess.Popen(
@@ -121,7 +125,9 @@ class Pool:
         # ours stop by themselves at the limit, after a certificate; a peer knows no limit
         patience = 2.0 * limit + 5.0 if contestant.ours else limit
         began = time.perf_counter()
-        answer = worker.ask(patience, do="run", loss=loss, C=C, arm=arm, value=value, limit=limit, model=str(model))
+        answer = worker.ask(
+            patience, do="run", loss=loss, C=C, arm=arm, value=value, limit=limit, model=str(model)
+        )
         answer["outside_seconds"] = time.perf_counter() - began
         return answer, np.load(model)
 

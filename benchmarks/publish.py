@@ -1,7 +1,8 @@
-"""``python -m benchmarks.publish [FOLDER ...]``: tables and plots anew from a run, and the copies that are committed.
+"""``python -m benchmarks.publish [FOLDER ...]``: tables and plots anew from a run, and the copies that are
+committed.
 
-Several runs of the same code and rules, of different problems, make one page. A run that was ended early may be
-published too: the page then says so at its head.
+Several runs of the same code and rules, of different problems, make one page. A run that was ended early may
+be published too: the page then says so at its head.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ def merged(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """One run out of several: what was measured by other code or other rules does not belong together."""
     first, *others = runs
     for other in others:
-        for kind, names in (("machine", ("commit", "cpu")), ("options", ("repeats", "time_limit", "targets"))):
+        for kind, names in (
+            ("machine", ("commit", "cpu")),
+            ("options", ("repeats", "time_limit", "targets")),
+        ):
             for name in names:
                 if other[kind][name] != first[kind][name]:
                     raise SystemExit(f"runs of different {name}: {first[kind][name]} and {other[kind][name]}")
@@ -41,7 +45,10 @@ def main() -> int:
     folders = [Path(name) for name in sys.argv[1:]] or [HERE / "results"]
     results = merged([json.loads((each / "results.json").read_text()) for each in folders])
     if not results["finished"]:
-        print(f"{folders[0] / 'results.json'} is of a run that did not finish, and the page says so", file=sys.stderr)
+        print(
+            f"{folders[0] / 'results.json'} is of a run that did not finish, and the page says so",
+            file=sys.stderr,
+        )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "results.json").write_text(json.dumps(results))

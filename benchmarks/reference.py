@@ -17,15 +17,29 @@ _AGREEMENT = 1e-9  # of the certificate's primal value with the independent one
 
 
 def reference(
-    pool: Pool, contestants: Sequence[Contestant], info: Info, X: Any, y: Any, loss: str, C: float, limit: float
+    pool: Pool,
+    contestants: Sequence[Contestant],
+    info: Info,
+    X: Any,
+    y: Any,
+    loss: str,
+    C: float,
+    limit: float,
 ) -> dict[str, Any]:
-    """Bounds of J_opt: ``dual <= J_opt <= primal``, the best that the contestants find, asked one after the other.
+    """Bounds of J_opt: ``dual <= J_opt <= primal``, the best that the contestants find, asked one after the
+    other.
 
-    Where the time limit ends all of them above 1e-7, the bounds are as far apart as ``relative_gap`` says, and a later
-    call with a longer limit tries again.
+    Where the time limit ends all of them above 1e-7, the bounds are as far apart as ``relative_gap`` says,
+    and a later call with a longer limit tries again.
     """
     path = pool.cache / "reference" / f"{info.name}-{info.fingerprint[:16]}-{loss}-C{C:g}.json"
-    found: dict[str, Any] = {"primal": math.inf, "dual": 0.0, "relative_gap": math.inf, "seconds": 0.0, "limit": 0.0}
+    found: dict[str, Any] = {
+        "primal": math.inf,
+        "dual": 0.0,
+        "relative_gap": math.inf,
+        "seconds": 0.0,
+        "limit": 0.0,
+    }
     if path.exists():
         found = json.loads(path.read_text())
     if found["relative_gap"] <= GAP or found["limit"] >= limit:

@@ -1,7 +1,9 @@
-"""Who takes part: every solver of ours, picked up from the registry by itself, and the peers with their grids.
+"""Who takes part: every solver of ours, picked up from the registry by itself, and the peers with their
+grids.
 
-A peer's grid goes from loose to tight: its tolerances or its numbers of iterations. The loosest value that reaches the
-target counts for it, chosen in hindsight. A peer with several arms (ways to call it) is measured by its fastest.
+A peer's grid goes from loose to tight: its tolerances or its numbers of iterations. The loosest value that
+reaches the target counts for it, chosen in hindsight. A peer with several arms (ways to call it) is measured
+by its fastest.
 """
 
 from __future__ import annotations
@@ -124,12 +126,15 @@ def ours(threads: Iterable[int]) -> list[Contestant]:
 
     names = [("auto", count) for count in threads] + [(name, 1) for name in SOLVERS]
     return [
-        Contestant(titled(name, count), "benchmarks.adapters.ours", MAIN, count, solver=name) for name, count in names
+        Contestant(titled(name, count), "benchmarks.adapters.ours", MAIN, count, solver=name)
+        for name, count in names
     ]
 
 
 def judges(threads: int) -> list[Contestant]:
-    """Who finds the optimum: ``auto``, and where that does not get there a cutting plane, which does on tall data."""
+    """Who finds the optimum: ``auto``, and where that does not get there a cutting plane, which does on tall
+    data.
+    """
     every = ours([threads])
     return [item for item in every if item.solver in ("auto", "ocas")]
 
@@ -140,7 +145,9 @@ def peers(threads: Iterable[int]) -> list[Contestant]:
     for peer in PEERS:
         adapter = f"benchmarks.adapters.{peer.adapter}"
         for count in threads:
-            arms, home = (peer.arms, peer.environment) if count == 1 else (peer.threaded, peer.threaded_environment)
+            arms, home = (
+                (peer.arms, peer.environment) if count == 1 else (peer.threaded, peer.threaded_environment)
+            )
             if arms:
                 name, limits = titled(peer.name, count), (peer.most_rows, peer.most_entries)
                 found.append(Contestant(name, adapter, home, count, arms, "", *limits))
@@ -157,5 +164,7 @@ def chosen(contestants: list[Contestant], patterns: Iterable[str]) -> list[Conte
     patterns = list(patterns)
     for pattern in patterns:
         if not any(fnmatch(item.name, pattern) for item in contestants):
-            raise ValueError(f"no solver matches {pattern!r}; there are: {', '.join(i.name for i in contestants)}")
+            raise ValueError(
+                f"no solver matches {pattern!r}; there are: {', '.join(i.name for i in contestants)}"
+            )
     return [item for item in contestants if any(fnmatch(item.name, pattern) for pattern in patterns)]

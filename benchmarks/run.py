@@ -1,4 +1,6 @@
-"""A whole run: environments, sets, problems one by one, results saved after each, tables and plots at the end."""
+"""A whole run: environments, sets, problems one by one, results saved after each, tables and plots at the
+end.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ Results = dict[str, Any]
 def run(options: Options) -> Results:
     """Everything that was asked for; the results, which are also in ``results.json``."""
     results = _begin(options)
-    contestants = roster.chosen([*roster.ours(options.threads), *roster.peers(options.threads)], options.solvers)
+    contestants = roster.chosen(
+        [*roster.ours(options.threads), *roster.peers(options.threads)], options.solvers
+    )
     if options.main_only:
         contestants = [item for item in contestants if item.environment == MAIN]
     with Pool(_environments(contestants), options.cache) as pool:
@@ -47,7 +51,9 @@ def run(options: Options) -> Results:
 
 
 def references(options: Options) -> Results:
-    """Only J_opt of every problem, which is cached: a preparation that need not be done when the machine is quiet."""
+    """Only J_opt of every problem, which is cached: a preparation that need not be done when the machine is
+    quiet.
+    """
     results: Results = {"sets": {}, "missing_sets": {}}
     with Pool(ensure_all([MAIN]), options.cache) as pool:
         for name, loss, C in options.problems():
@@ -65,14 +71,22 @@ def references(options: Options) -> Results:
 
 
 def write(folder: Path, results: Results, *, set_up: bool) -> list[Path]:
-    """Tables and plots of a run; all files that are there. Without set-up, plots need matplotlib to be there."""
+    """Tables and plots of a run; all files that are there. Without set-up, plots need matplotlib to be
+    there.
+    """
     page = folder / "RESULTS.md"
     page.write_text(tables.report(results))
     found = plotting(create=set_up)
     if found.python is None:
         _say(f"no plots: {found.reason}")
         return [folder / "results.json", page]
-    command = [str(found.python), "-m", "benchmarks.plots", str(folder / "results.json"), str(folder / "plots")]
+    command = [
+        str(found.python),
+        "-m",
+        "benchmarks.plots",
+        str(folder / "results.json"),
+        str(folder / "plots"),
+    ]
     subprocess.run(command, cwd=ROOT, check=True)
     return [folder / "results.json", page, *sorted((folder / "plots").glob("*.png"))]
 
@@ -203,7 +217,9 @@ def _measure(
     return record
 
 
-def _reference(options: Options, pool: Pool, info: sets.Info, X: Any, y: Any, loss: str, C: float) -> dict[str, Any]:
+def _reference(
+    options: Options, pool: Pool, info: sets.Info, X: Any, y: Any, loss: str, C: float
+) -> dict[str, Any]:
     judges = roster.judges(max(options.threads))
     return reference(pool, judges, info, X, y, loss, C, options.reference_limit)
 
@@ -218,7 +234,9 @@ def _memory(measurement: Measurement, contestants: list[Contestant]) -> dict[str
             continue
         try:
             with measurement.pool.fresh(item) as pool:
-                answer, _ = pool.run(item, problem.info, problem.loss, problem.C, key[1], key[2], 3.0 * problem.limit)
+                answer, _ = pool.run(
+                    item, problem.info, problem.loss, problem.C, key[1], key[2], 3.0 * problem.limit
+                )
         except WorkerError as error:
             _say(f"{problem.info.name}: no memory of {item.name}: {error}")
         else:

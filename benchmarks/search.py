@@ -10,9 +10,10 @@ from .roster import Grid
 def search(grid: Grid, attempt: Callable[[float], float | None], targets: Sequence[float]) -> None:
     """Try values until the loosest sufficient one is known for every target that the grid reaches.
 
-    ``attempt`` trains at a value and says how far above the optimum it ended, or None if it ended in nothing (no time
-    left, say): nothing tighter is then tried. A coarse sweep comes first, then bisection between neighbours of it. The
-    sweep ends, too, where three values in a row end at the same point: a limit of the library's own is in the way.
+    ``attempt`` trains at a value and says how far above the optimum it ended, or None if it ended in nothing
+    (no time left, say): nothing tighter is then tried. A coarse sweep comes first, then bisection between
+    neighbours of it. The sweep ends, too, where three values in a row end at the same point: a limit of the
+    library's own is in the way.
     """
     seen: dict[int, float | None] = {}
 

@@ -14,7 +14,9 @@ What = tuple[str, str, float]  # set, loss, C
 def taking_part(
     options: Options, present: list[Contestant], results: dict[str, Any], info: Info, what: What
 ) -> tuple[list[Contestant], dict[str, str]]:
-    """Who is asked, and who is not, with the reason. By default solvers other than ``auto`` run at C = 1 alone."""
+    """Who is asked, and who is not, with the reason. By default solvers other than ``auto`` run at C = 1
+    alone.
+    """
     asked, skipped = [], {}
     for item in present:
         elsewhere = item.ours and item.solver != "auto" and what[2] != 1.0
@@ -31,7 +33,9 @@ def taking_part(
 
 
 def hopeless(results: dict[str, Any], name: str, what: What) -> str:
-    """A contestant that met no target in time at a smaller C, which is easier, is not asked at a larger one."""
+    """A contestant that met no target in time at a smaller C, which is easier, is not asked at a larger
+    one.
+    """
     for entry in results["problems"]:
         if (entry["set"], entry["loss"]) == what[:2] and entry["C"] < what[2]:
             statuses = {cell["status"] for cell in entry["cells"] if cell["solver"] == name}

@@ -56,7 +56,9 @@ class Info:
 def _svmlight(
     path: Path, *, columns: int, scale: float = 1.0, positive: float | None = None, dense: bool = False
 ) -> Arrays:
-    from sklearn.datasets import load_svmlight_file  # slow to import, and not there in every peer's environment
+    from sklearn.datasets import (
+        load_svmlight_file,
+    )  # slow to import, and not there in every peer's environment
 
     X, y = load_svmlight_file(str(path), n_features=columns, zero_based=False)
     X = sp.csr_matrix((X.data * scale, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
@@ -76,12 +78,16 @@ SETS: dict[str, DataSet] = {
         DataSet("reuters-earn", "report", "default", _file(11520), "reuters21578-modapte-earn.svm.bz2"),
         DataSet("wikitox-bow", "tune", "default", _file(69356), "wikitox-bow.svm.bz2"),
         DataSet("20news-bigram", "report", "default", _file(1283064), "20news-bigram.svm.bz2"),
-        DataSet("mnist-8", "report", "default", _file(784, scale=1 / 255, positive=8), "mnist-multiclass.svm.bz2"),
+        DataSet(
+            "mnist-8", "report", "default", _file(784, scale=1 / 255, positive=8), "mnist-multiclass.svm.bz2"
+        ),
         DataSet("covtype", "tune", "default", _file(54, scale=0.001), "covtype.svm.bz2"),
         DataSet("skin", "report", "default", _file(3, dense=True), "skin_nonskin.svm.bz2"),
         DataSet("prostate-ge", "tune", "default", _file(5966, dense=True), "prostate-ge.svm.bz2"),
         DataSet("text", "tune", "default", partial(generated.text, 200_000, 47_000, 68)),
-        DataSet("text-ordered", "report", "default", partial(generated.text, 80_000, 30_000, 60, ordered=True)),
+        DataSet(
+            "text-ordered", "report", "default", partial(generated.text, 80_000, 30_000, 60, ordered=True)
+        ),
         DataSet("dense-tall", "report", "default", partial(generated.dense_tall, 100_000, 30)),
         DataSet("dense-wide", "report", "default", partial(generated.dense_wide, 500, 20_000)),
         DataSet("separable", "tune", "default", partial(generated.separable, 50_000, 2_000, 30)),
@@ -153,5 +159,14 @@ def _store(item: DataSet, path: Path, X: Any, y: Any) -> Info:
     scratch.replace(path)
     n, d = X.shape
     return Info(
-        item.name, item.half, str(path), digest.hexdigest(), layout, str(X.dtype), n, d, int(entries), int(size)
+        item.name,
+        item.half,
+        str(path),
+        digest.hexdigest(),
+        layout,
+        str(X.dtype),
+        n,
+        d,
+        int(entries),
+        int(size),
     )

@@ -1,4 +1,6 @@
-"""What it costs to begin: importing, and the first fit of a process with an empty and with a filled kernel cache."""
+"""What it costs to begin: importing, and the first fit of a process with an empty and with a filled kernel
+cache.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _SPARE = {"bare Python": "pass", "import dualgap": "import dualgap", "dualgap.fi
 
 
 def first_fits(loss: str = "hinge") -> dict[str, dict[str, float]]:
-    """Import, first fit and second fit in a new process: kernel cache empty, then filled by the process before."""
+    """Import, first fit and second fit in a new process: kernel cache empty, then filled by the process
+    before.
+    """
     with tempfile.TemporaryDirectory(prefix="dualgap-cold-") as folder:
         surroundings = {**os.environ, "DUALGAP_CACHE": folder}
         return {name: _ask(loss, surroundings) for name in ("empty", "filled")}

@@ -67,9 +67,12 @@ def _summary(results: Results, name: str) -> str:
     every = ratios["tune"] + ratios["report"]
     lost, alone = sum(ratio < 1 for ratio in every), sum(math.isinf(ratio) for ratio in every)
     return (
-        f"`{name}`: seconds of the best peer with no more threads, divided by ours; above 1 we are faster. Geometric "
-        f"mean {_mean(every)} over the cells that both reached; {_mean(ratios['tune'])} over the sets that choices of "
-        f"`auto` are tuned on, {_mean(ratios['report'])} over those they are reported on. Lost cells: {lost} of "
+        f"`{name}`: seconds of the best peer with no more threads, divided by ours; above 1 we are faster. "
+        "Geometric "
+        f"mean {_mean(every)} over the cells that both reached; {_mean(ratios['tune'])} over the sets that "
+        "choices of "
+        f"`auto` are tuned on, {_mean(ratios['report'])} over those they are reported on. Lost cells: "
+        f"{lost} of "
         f"{len(every)}. Cells that no peer reached: {alone}.\n\n"
         + markdown(["", *(f"C={C:g}, {target:g}" for C, target in ordered)], rows)
     )
@@ -125,7 +128,9 @@ def _own(results: Results, loss: str) -> str:
     parts = [f"## The solvers of dualgap, {loss}: seconds to a certified gap"]
     for C in sorted({problem["C"] for problem in problems}):
         here = [problem for problem in problems if problem["C"] == C]
-        asked = {cell["solver"] for problem in here for cell in problem["cells"] if cell["status"] != "unsupported"}
+        asked = {
+            cell["solver"] for problem in here for cell in problem["cells"] if cell["status"] != "unsupported"
+        }
         names = [name for name in mine if name in asked]
         if names == autos(results):
             continue  # the tables above say it all
@@ -133,7 +138,10 @@ def _own(results: Results, loss: str) -> str:
             columns = [{name: cells_at(problem, target).get(name) for name in names} for problem in here]
             best = [min(map(_time, column.values())) for column in columns]
             rows = [
-                [name, *(_shown(column[name], fastest) for column, fastest in zip(columns, best, strict=True))]
+                [
+                    name,
+                    *(_shown(column[name], fastest) for column, fastest in zip(columns, best, strict=True)),
+                ]
                 for name in names
             ]
             parts.append(markdown([f"C = {C:g}, to {target:g}", *(problem["set"] for problem in here)], rows))

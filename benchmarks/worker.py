@@ -1,7 +1,8 @@
-"""The process in which a library trains: requests as lines of JSON on stdin, answers on stdout, models as npy files.
+"""The process in which a library trains: requests as lines of JSON on stdin, answers on stdout, models as npy
+files.
 
-It runs in the library's own environment, so it imports nothing but NumPy, SciPy and the adapter. Whatever a library
-prints goes to stderr, which the other end keeps in a log.
+It runs in the library's own environment, so it imports nothing but NumPy, SciPy and the adapter. Whatever a
+library prints goes to stderr, which the other end keeps in a log.
 """
 
 from __future__ import annotations
@@ -42,17 +43,23 @@ class Worker:
         self.X, self.y = sets.load(path)
         return {}
 
-    def warm(self, layout: str, dtype: str, width: int, loss: str, C: float, arm: str, value: float) -> dict[str, Any]:
+    def warm(
+        self, layout: str, dtype: str, width: int, loss: str, C: float, arm: str, value: float
+    ) -> dict[str, Any]:
         """Train on a handful of rows of the same kind, so that whatever compiles at first use has done so."""
         X, y = handful(layout, dtype, width)
         began = time.perf_counter()
         stands_for = getattr(self.adapter, "stands_for", lambda arm: [arm])
         for one in stands_for(arm):
-            self.adapter.fitted(self.adapter.train(self.adapter.prepare(X, y), loss, C, one, value, self.threads, 60.0))
+            self.adapter.fitted(
+                self.adapter.train(self.adapter.prepare(X, y), loss, C, one, value, self.threads, 60.0)
+            )
         return {"seconds": time.perf_counter() - began}
 
     def run(self, loss: str, C: float, arm: str, value: float, limit: float, model: str) -> dict[str, Any]:
-        """Train on the data set, from the arrays in memory to the model; the clock stops before the model is saved."""
+        """Train on the data set, from the arrays in memory to the model; the clock stops before the model is
+        saved.
+        """
         gc.collect()
         before = reset_peak()
         began = time.perf_counter()
@@ -125,7 +132,9 @@ def main() -> int:
         request = json.loads(line)
         try:
             answer = getattr(worker, request.pop("do"))(**request)
-        except Exception as error:  # whatever a library raises is its result, and the next request may go well
+        except (
+            Exception
+        ) as error:  # whatever a library raises is its result, and the next request may go well
             answer = {"error": type(error).__name__, "message": str(error)}
         answers.write(json.dumps(answer, default=float) + "\n")
         answers.flush()

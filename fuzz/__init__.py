@@ -1,1 +1,3 @@
-"""Fuzzing of the readers: changed files by the million, which must be read right or refused with an InputError."""
+"""Fuzzing of the readers: changed files by the million, which must be read right or refused with an
+InputError.
+"""

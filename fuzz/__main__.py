@@ -32,7 +32,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time")
     parser.add_argument("--folder", type=Path, default=Path(".cache/fuzz"), help="where logs and findings go")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="read one file again and show what happens")
+    parser.add_argument(
+        "--replay", type=Path, metavar="FILE", help="read one file again and show what happens"
+    )
     parser.add_argument("--worker", choices=KINDS, help=argparse.SUPPRESS)
     parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -50,7 +52,9 @@ def oversee(options: argparse.Namespace) -> int:
     tasks = []
     for kind in KINDS:
         parts = max(1, -(-shares[kind] // _PART))
-        tasks += [(kind, part, shares[kind] // parts + (part < shares[kind] % parts)) for part in range(parts)]
+        tasks += [
+            (kind, part, shares[kind] // parts + (part < shares[kind] % parts)) for part in range(parts)
+        ]
     start = time.monotonic()
     with ThreadPoolExecutor(options.jobs) as pool:
         reports = list(pool.map(lambda task: _run(options, *task), tasks))
@@ -59,7 +63,10 @@ def oversee(options: argparse.Namespace) -> int:
         mine = [report for report in reports if report["kind"] == kind]
         given, refused = (sum(report[name] for report in mine) for name in ("given", "refused"))
         rate = given / max(sum(report["seconds"] for report in mine), 1e-9)
-        print(f"{kind:5}  {given:>9,} inputs, {refused / max(given, 1):.0%} refused, {rate:,.0f} a second a process")
+        print(
+            f"{kind:5}  {given:>9,} inputs, {refused / max(given, 1):.0%} refused, {rate:,.0f} a second a "
+            "process"
+        )
     failures = [report for report in reports if report["failure"]]
     given = sum(report["given"] for report in reports)
     print(f"{given:,} inputs in {seconds:.0f} s, {given / seconds:,.0f} a second; {len(failures)} failures")
@@ -74,7 +81,10 @@ def _run(options: argparse.Namespace, kind: str, part: int, inputs: int) -> dict
     command = [sys.executable, "-m", "fuzz", "--worker", kind, "--inputs", str(inputs), "--seed", str(seed)]
     memory = Path("/dev/shm")  # where files cost least
     start = time.monotonic()
-    with log.open("wb") as stream, tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch:
+    with (
+        log.open("wb") as stream,
+        tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch,
+    ):
         code = subprocess.run(
             [*command, "--folder", options.folder, "--scratch", scratch], stdout=stream, stderr=stream
         ).returncode
@@ -83,10 +93,21 @@ def _run(options: argparse.Namespace, kind: str, part: int, inputs: int) -> dict
     counts = next((json.loads(line) for line in reversed(lines) if line.startswith('{"given"')), None)
     failure = ""
     if code != 0 or counts is None:
-        kept = next((line.split()[-1] for line in lines if "Test unit written to" in line), "no file was kept")
+        kept = next(
+            (line.split()[-1] for line in lines if "Test unit written to" in line), "no file was kept"
+        )
         failure = f"{kind}, seed {seed}: exit code {code}; {kept}"
-    print(f"{kind}, seed {seed}: {inputs:,} inputs in {seconds:.0f} s{', FAILED' if failure else ''}", flush=True)
-    return {"kind": kind, "seconds": seconds, "failure": failure, "log": log, **(counts or {"given": 0, "refused": 0})}
+    print(
+        f"{kind}, seed {seed}: {inputs:,} inputs in {seconds:.0f} s{', FAILED' if failure else ''}",
+        flush=True,
+    )
+    return {
+        "kind": kind,
+        "seconds": seconds,
+        "failure": failure,
+        "log": log,
+        **(counts or {"given": 0, "refused": 0}),
+    }
 
 
 def work(options: argparse.Namespace) -> int:
@@ -110,7 +131,9 @@ def work(options: argparse.Namespace) -> int:
 
     def mutate(data: bytes, most: int, seed: int) -> bytes:
         random = Random(seed)
-        if random.random() < 0.5:  # what the fuzzer keeps is damaged soon, and damaged files are refused early
+        if (
+            random.random() < 0.5
+        ):  # what the fuzzer keeps is damaged soon, and damaged files are refused early
             data = random.choice(first)
         changed = atheris.Mutate(data, most) if random.random() < 0.2 else change(data, random)
         return changed[:most]
@@ -140,7 +163,9 @@ def work(options: argparse.Namespace) -> int:
 
 
 def _instrument(module: Any, instrument: Callable[[Any], Any]) -> None:
-    """Let the fuzzer see which branches its inputs take. Not in compiled code, whose grammar the mutations know."""
+    """Let the fuzzer see which branches its inputs take. Not in compiled code, whose grammar the mutations
+    know.
+    """
     owners = [module, *(cls for cls in vars(module).values() if isinstance(cls, type))]
     for owner in owners:
         for member in list(vars(owner).values()):

@@ -1,4 +1,6 @@
-"""Changes to files: of bytes, of tokens and lines, of what is inside a packed file, of the parts of a store."""
+"""Changes to files: of bytes, of tokens and lines, of what is inside a packed file, of the parts of a
+store.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,80 @@ from .seeds import PACKERS
 Mutation = Callable[[bytes, Random], bytes]
 
 _TOKENS = (
-    *(b" ", b"\t", b"\n", b"\r\n", b"\r", b"\x00", b"\x0b", b"#", b":", b",", b"::", b"-", b"+", b".", b"e", b"E-"),
-    *(b"0", b"00000", b"1:1", b" 2:2", b" 0:1", b"qid:3", b" qid:", b"q", b"qi\n", b"nan", b"inf", b"-Infinity", b"_"),
-    *(b"1e309", b"1e-400", b"e22", b"e-23", b"9" * 18, b"9" * 19, b"1e99999", b".5", b"5.", b"0x10", b"\xc2\xbd"),
+    *(
+        b" ",
+        b"\t",
+        b"\n",
+        b"\r\n",
+        b"\r",
+        b"\x00",
+        b"\x0b",
+        b"#",
+        b":",
+        b",",
+        b"::",
+        b"-",
+        b"+",
+        b".",
+        b"e",
+        b"E-",
+    ),
+    *(
+        b"0",
+        b"00000",
+        b"1:1",
+        b" 2:2",
+        b" 0:1",
+        b"qid:3",
+        b" qid:",
+        b"q",
+        b"qi\n",
+        b"nan",
+        b"inf",
+        b"-Infinity",
+        b"_",
+    ),
+    *(
+        b"1e309",
+        b"1e-400",
+        b"e22",
+        b"e-23",
+        b"9" * 18,
+        b"9" * 19,
+        b"1e99999",
+        b".5",
+        b"5.",
+        b"0x10",
+        b"\xc2\xbd",
+    ),
     *(b"2147483647:1", b"2147483648:1", b"4294967295:1", b"4294967296:1", b" 999999999999999999999:1"),
-    *(b"9007199254740993", b"2.2250738585072011e-308", b"1.7976931348623159e308", b"0." + b"0" * 330, b"\xef\xbb\xbf"),
+    *(
+        b"9007199254740993",
+        b"2.2250738585072011e-308",
+        b"1.7976931348623159e308",
+        b"0." + b"0" * 330,
+        b"\xef\xbb\xbf",
+    ),
 )
-_WORDS = (0, 1, 2, 7, 8, 63, 64, 127, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63, 2**64 - 1)
+_WORDS = (
+    0,
+    1,
+    2,
+    7,
+    8,
+    63,
+    64,
+    127,
+    255,
+    2**15,
+    2**16 - 1,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**62,
+    2**63,
+    2**64 - 1,
+)
 
 
 def mutate_text(data: bytes, random: Random) -> bytes:
@@ -131,7 +200,9 @@ _TEXT_MUTATIONS: tuple[Mutation, ...] = (
 
 
 def mutate_store(data: bytes, random: Random) -> bytes:
-    """Another store: changed bytes, changed words where the format keeps numbers, changed header, changed arrays."""
+    """Another store: changed bytes, changed words where the format keeps numbers, changed header, changed
+    arrays.
+    """
     kind = random.random()
     if kind < 0.25 or len(data) < 32:
         return mutate_bytes(data, random)
@@ -239,8 +310,12 @@ def _changed_batch(batch: Any, crc: str, random: Random) -> tuple[Any, str]:
             f"u{array.itemsize}"
         )
     entry = rows.type.value_type
-    entries = pa.StructArray.from_arrays([pa.array(columns), pa.array(values)], fields=[entry.field(0), entry.field(1)])
+    entries = pa.StructArray.from_arrays(
+        [pa.array(columns), pa.array(values)], fields=[entry.field(0), entry.field(1)]
+    )
     lists = pa.LargeListArray.from_arrays(pa.array(starts), entries, type=rows.type)
     if random.random() < 0.7:
         crc = checksum(starts, columns, values, *others)
-    return pa.RecordBatch.from_arrays([lists, *(pa.array(other) for other in others)], schema=batch.schema), crc
+    return pa.RecordBatch.from_arrays(
+        [lists, *(pa.array(other) for other in others)], schema=batch.schema
+    ), crc

@@ -125,7 +125,9 @@ class Target:
 
 
 class TextTarget(Target):
-    """Reads svmlight text in many ways. Text that is not packed must come out as the careful parser reads it."""
+    """Reads svmlight text in many ways. Text that is not packed must come out as the careful parser reads
+    it.
+    """
 
     def check(self, data: bytes) -> None:
         way = _Way.of(data)
@@ -146,7 +148,11 @@ class TextTarget(Target):
             suffix = next((suffix for magic, suffix in SUFFIXES.items() if data.startswith(magic)), "")
             path = self.folder / f"input.svm{suffix}"
             path.write_bytes(data)
-        settings: Any = {"n_features": way.n_features, "zero_based": way.zero_based, "threads": 1 + 2 * way.threads}
+        settings: Any = {
+            "n_features": way.n_features,
+            "zero_based": way.zero_based,
+            "threads": 1 + 2 * way.threads,
+        }
         with _changed(
             (sys, "stdin", SimpleNamespace(buffer=_Pipe(data))),
             (svmlight, "available_memory", lambda: _MEMORY),
@@ -159,7 +165,9 @@ class TextTarget(Target):
 
 
 class StoreTarget(Target):
-    """Reads a store, all of it. Its checksums vouch for its rows; here it is asked whether they can do harm."""
+    """Reads a store, all of it. Its checksums vouch for its rows; here it is asked whether they can do
+    harm.
+    """
 
     def check(self, data: bytes) -> None:
         path = self.folder / "input.arrow"

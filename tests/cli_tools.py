@@ -1,7 +1,8 @@
 """The command line as other processes see it: exit codes, and both streams apart.
 
-Importing Numba and loading kernels takes longer than most commands. So one process does that and forks for every
-command: each still is a process of its own, with its own streams and exit code. As a script, this file is that one.
+Importing Numba and loading kernels takes longer than most commands. So one process does that and forks for
+every command: each still is a process of its own, with its own streams and exit code. As a script, this file
+is that one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import pytest
 
 
 def heed_ctrl_c() -> None:
-    """For ``preexec_fn``: a shell that starts pytest in the background has it ignore SIGINT, and so do its children."""
+    """For ``preexec_fn``: a shell that starts pytest in the background has it ignore SIGINT, and so do its
+    children.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

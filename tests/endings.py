@@ -1,4 +1,5 @@
-"""Tiny and degenerate problems: every solver ends by itself on each of them, within its limits, with a true reason.
+"""Tiny and degenerate problems: every solver ends by itself on each of them, within its limits, with a true
+reason.
 
 Run as a program under ``NUMBA_DISABLE_JIT=1``, a part of all problems at a time; see ``test_endings.py``.
 """
@@ -109,7 +110,10 @@ if __name__ == "__main__":
         except BaseException as error:
             failures += 1
             where = traceback.extract_tb(error.__traceback__)[-1]
-            print(f"{case.label}: {type(error).__name__} {error} at {where.filename}:{where.lineno} {problem(case)}")
+            print(
+                f"{case.label}: {type(error).__name__} {error} at {where.filename}:{where.lineno} "
+                f"{problem(case)}"
+            )
         signal.alarm(0)
     print(f"{len(chosen) - failures} of {len(chosen)} end: {reasons}")
     sys.exit(failures > 0)

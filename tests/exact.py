@@ -1,8 +1,8 @@
 """P(w, b) and D(beta) without rounding, from the very floats that the library was given.
 
-Every finite float is a fraction, and every loss but the logistic is piecewise polynomial: ``fractions.Fraction`` then
-gives the true objective. The logistic loss comes from ``decimal`` with 90 digits. The losses are written here from
-their definitions, not from the library's code.
+Every finite float is a fraction, and every loss but the logistic is piecewise polynomial:
+``fractions.Fraction`` then gives the true objective. The logistic loss comes from ``decimal`` with 90 digits.
+The losses are written here from their definitions, not from the library's code.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ VALUES: dict[str, Callable[..., Fraction]] = {
     "hinge": lambda y, s, margin: _positive_part(margin - y * s),
     "smooth-hinge": lambda y, s, gamma: _smooth_hinge(1 - y * s, gamma),
     "squared-hinge": lambda y, s, scale: scale * _positive_part(1 - y * s) ** 2,
-    "modified-huber": lambda y, s, scale: scale * (_positive_part(1 - y * s) ** 2 if y * s >= -1 else -4 * y * s),
+    "modified-huber": lambda y, s, scale: (
+        scale * (_positive_part(1 - y * s) ** 2 if y * s >= -1 else -4 * y * s)
+    ),
     "logistic": lambda y, s, unit: _logistic(y * s),
     "squared": lambda y, s, scale: scale * (s - y) ** 2,
     "huber": lambda y, s, threshold: _huber(abs(s - y), threshold),

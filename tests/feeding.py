@@ -13,7 +13,9 @@ import pytest
 
 @contextmanager
 def deadline(seconds: float = 30.0) -> Iterator[None]:
-    """Raise if it takes that long, again and again: what waits for ever inside its own clean-up is ended, too."""
+    """Raise if it takes that long, again and again: what waits for ever inside its own clean-up is ended,
+    too.
+    """
 
     def late(number: int, frame: Any) -> None:
         raise TimeoutError(f"still not done after {seconds} s")
@@ -36,4 +38,6 @@ def small_batches(monkeypatch: pytest.MonkeyPatch, size: int = 700) -> None:
     from dualgap.data.formats.arrow import writing as store_writing
 
     whole = store_writing._blocks
-    monkeypatch.setattr(store_writing, "_blocks", lambda blocks, _, value_bytes: whole(blocks, size, value_bytes))
+    monkeypatch.setattr(
+        store_writing, "_blocks", lambda blocks, _, value_bytes: whole(blocks, size, value_bytes)
+    )

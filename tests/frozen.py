@@ -1,10 +1,11 @@
-"""Runs whose results are frozen: SHA-256 of coefficients, duals and counts, for changes that must not change a bit.
+"""Runs whose results are frozen: SHA-256 of coefficients, duals and counts, for changes that must not change
+a bit.
 
     python tests/frozen.py record    write the hashes of all runs, on this kind of machine, to frozen.json
     python tests/frozen.py check     compare all runs with them
 
-Bits depend on the processor (fused products, widths of vectors) and on the versions of NumPy and Numba, so the hashes
-are kept by a signature of these, and a machine with another signature has nothing to compare.
+Bits depend on the processor (fused products, widths of vectors) and on the versions of NumPy and Numba, so
+the hashes are kept by a signature of these, and a machine with another signature has nothing to compare.
 """
 
 from __future__ import annotations
@@ -126,7 +127,9 @@ def runs() -> dict[str, Callable[[], list[Any]]]:
             key = f"{name} {loss} {rows} {dtype} {bias}"
             found[key] = lambda a=(name, loss, rows, dtype, bias): fitted(*a)
     for loss in LOSSES:
-        found[f"dcd {loss} csr float64 exact"] = lambda loss=loss: fitted("dcd", loss, "csr", "float64", "exact")
+        found[f"dcd {loss} csr float64 exact"] = lambda loss=loss: fitted(
+            "dcd", loss, "csr", "float64", "exact"
+        )
     for bias in ("none", "exact"):
         found[f"resumed dcd {bias}"] = lambda bias=bias: resumed("dcd", bias)
     found["resumed sgd-s none"] = lambda: resumed("sgd-s", "none")
@@ -142,7 +145,13 @@ def runs() -> dict[str, Callable[[], list[Any]]]:
     return found
 
 
-KEPT = ("dcd hinge csr float64 exact", "resumed dcd none", "from disk cached-loops none", "classes auto", "wide")
+KEPT = (
+    "dcd hinge csr float64 exact",
+    "resumed dcd none",
+    "from disk cached-loops none",
+    "classes auto",
+    "wide",
+)
 
 
 def main(verb: str) -> int:

@@ -1,4 +1,6 @@
-"""The matrix of (solver, loss, rows, dtype, bias): what every combination must hold. A new solver joins by one line."""
+"""The matrix of (solver, loss, rows, dtype, bias): what every combination must hold. A new solver joins by
+one line.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Promise(NamedTuple):
     """What a solver promises in the matrix."""
 
     gap: float  # it gets there...
-    epochs: dict[str, float]  # ...within so many epochs for each loss (some 1.2 times what it takes at this seed)
+    epochs: dict[
+        str, float
+    ]  # ...within so many epochs for each loss (some 1.2 times what it takes at this seed)
     keeps_w: bool  # w == w(beta) in its state at all times
     options: dict[str, Any]
     kinks: dict[str, float] | None = None  # by kind of bias, the gap for losses with kinks, if it is another
@@ -189,7 +193,9 @@ PROMISES = {
     "cached-loops": Promise(gap=1e-3, epochs=CACHED_EPOCHS, keeps_w=True, options=HANDFUL),
     # the published 10 sweeps over a block of 5 rows see a tenth of the data an epoch: 10 times as many epochs
     "block": Promise(gap=1e-3, epochs=BLOCK_EPOCHS, keeps_w=True, options={**HANDFUL, "inner": 1}),
-    "selective-block": Promise(gap=1e-3, epochs=SELECTIVE_EPOCHS, keeps_w=True, options={**HANDFUL, "inner": 1}),
+    "selective-block": Promise(
+        gap=1e-3, epochs=SELECTIVE_EPOCHS, keeps_w=True, options={**HANDFUL, "inner": 1}
+    ),
     "perceptron": Promise(gap=1e9, epochs={"hinge": 10}, keeps_w=False, options={}),  # it minimises nothing
 }
 
@@ -237,7 +243,9 @@ def all_pairs() -> list[Case]:
 
 
 def data(case: Case, n: int, d: int) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Rows that cause trouble: an empty one, twins, a twin with the other label, a zero column, weights 0 and 2."""
+    """Rows that cause trouble: an empty one, twins, a twin with the other label, a zero column, weights 0 and
+    2.
+    """
     rng = np.random.default_rng(7)
     dense = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
     dense[0] = 0.0
@@ -310,7 +318,9 @@ def assert_same(left: Any, right: Any, where: str = "state") -> None:
         assert left == right or (left != left and right != right), f"{where}: {left!r} != {right!r}"
 
 
-if __name__ == "__main__":  # under NUMBA_DISABLE_JIT=1: a part of the full product, as plain Python, on tiny data
+if (
+    __name__ == "__main__"
+):  # under NUMBA_DISABLE_JIT=1: a part of the full product, as plain Python, on tiny data
     import dualgap.runtime.jit
 
     assert not dualgap.runtime.jit.compiled, "set NUMBA_DISABLE_JIT=1"
@@ -318,8 +328,8 @@ if __name__ == "__main__":  # under NUMBA_DISABLE_JIT=1: a part of the full prod
     count = 0
     for case in itertools.islice(full_product(), part, None, parts):
         try:
-            # the ceilings are those of the compiled runs, and so few rows make for nearly degenerate problems,
-            # on which the primal solvers' small steps of a free bias take for ever
+            # the ceilings are those of the compiled runs, and so few rows make for nearly degenerate
+            # problems, on which the primal solvers' small steps of a free bias take for ever
             slow = case.bias == "exact" and PROMISES[case.solver].gap > 1e-3
             check(case, n=14, d=4, patience=10.0, loosest=5.0 if slow else 1e-5)
         except AssertionError as error:

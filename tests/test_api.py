@@ -54,7 +54,10 @@ REFUSED = [
         {"C": np.inf, "solver": "dcd", "bias": "exact"},
         "cannot train with the loss 'hard-margin'; these can: decomposition, smo",
     ),
-    ({"solver": "smo"}, "cannot have bias='none'; these can: dcd, sdca, asdca, mpu, newton, svmperf, ocas, pegasos"),
+    (
+        {"solver": "smo"},
+        "cannot have bias='none'; these can: dcd, sdca, asdca, mpu, newton, svmperf, ocas, pegasos",
+    ),
     ({"solver": "ocas", "loss": "logistic"}, "'ocas' cannot train with the loss 'logistic'; these can: dcd"),
     ({"solver": "decomposition", "bias": "exact", "q": 3}, "q=3 must be an even number"),
     ({"solver": "smo", "bias": "exact", "q": 4}, "solver 'smo' has no option 'q'"),
@@ -103,7 +106,10 @@ REFUSED = [
     ({"validation": np.array([1.0, 2.0])}, "validation y has shape"),
     ({"sample_weight": 2.0}, "sample_weight has shape"),
     ({"sample_weight": np.ones((4, 1))}, "sample_weight has shape"),
-    ({"watchers": print}, "watchers=.* must be a list of functions of a Record; put a single one in brackets"),
+    (
+        {"watchers": print},
+        "watchers=.* must be a list of functions of a Record; put a single one in brackets",
+    ),
     ({"watchers": None}, "watchers=None must be a list"),
     ({"measures": ["accuracy"]}, r"measures\[0\]='accuracy' cannot be called"),
     ({"measures": 3}, "measures=3 must be a list"),
@@ -161,13 +167,17 @@ def test_a_model_that_was_saved_is_a_starting_point(tmp_path: Path) -> None:
     good = dualgap.fit(X, Y, C=1.0, gap=1e-9, bias="augmented")
     for duals in (True, False):
         save_model(tmp_path / "m", model_of(good, good.trace[-1], X, classes=(-1, 1), duals=duals))
-        again = dualgap.fit(X, Y, C=1.0, gap=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd")
+        again = dualgap.fit(
+            X, Y, C=1.0, gap=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd"
+        )
         assert again.trace[0].certificate.primal == pytest.approx(good.certificate.primal)
         if duals:
             assert (again.trace[-1].visits, again.reason.name) == (0, "gap")
     # the other class is the positive one there: the same model with the other sign
     save_model(tmp_path / "m", model_of(good, good.trace[-1], X, classes=(1, -1)))
-    turned = dualgap.fit(X, -Y, C=1.0, gap=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd")
+    turned = dualgap.fit(
+        X, -Y, C=1.0, gap=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd"
+    )
     assert turned.trace[-1].visits == 0
     with pytest.raises(dualgap.InputError, match="warm start of 4 rows and 2 columns for data of 3 rows"):
         dualgap.fit(X[:3], Y[:3], warm=load_model(tmp_path / "m"))
@@ -206,13 +216,17 @@ def test_the_callers_arrays_are_left_alone() -> None:
     matrix, labels, weight = sp.csr_matrix(X), Y.astype(float), np.ones(4)
     copies = [a.copy() for a in (matrix.data, matrix.indices, matrix.indptr, labels, weight)]
     dualgap.fit(matrix, labels, C=1.0, sample_weight=weight)
-    for before, after in zip(copies, (matrix.data, matrix.indices, matrix.indptr, labels, weight), strict=True):
+    for before, after in zip(
+        copies, (matrix.data, matrix.indices, matrix.indptr, labels, weight), strict=True
+    ):
         assert np.array_equal(before, after)
         assert after.flags.writeable
 
 
 def test_import_is_light() -> None:
-    code = "import dualgap, sys; print([m for m in ('numba', 'sklearn', 'scipy', 'numpy') if m in sys.modules])"
+    code = (
+        "import dualgap, sys; print([m for m in ('numba', 'sklearn', 'scipy', 'numpy') if m in sys.modules])"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
     assert set(dir(dualgap)) >= {"fit", "Certificate", "__version__"}

@@ -88,7 +88,9 @@ def test_quick_run_reaches_every_target_and_proves_it(quick):
         for target in results["options"]["targets"]:
             cells = cells_at(problem, target)
             assert {"auto", "dcd"} <= {name for name, cell in cells.items() if cell["status"] == "ok"}
-            assert any(cell["status"] == "ok" for name, cell in cells.items() if not results["solvers"][name]["ours"])
+            assert any(
+                cell["status"] == "ok" for name, cell in cells.items() if not results["solvers"][name]["ours"]
+            )
             for cell in cells.values():
                 if cell["status"] == "ok":
                     assert -1e-9 <= cell["suboptimality"] <= target
@@ -104,7 +106,12 @@ def test_quick_run_writes_tables_and_plots(quick):
     if importlib.util.find_spec("matplotlib") is None:
         pytest.skip("plots need matplotlib")
     pictures = {path.stem: path.read_bytes() for path in (quick / "plots").glob("*.png")}
-    assert set(pictures) == {"overview", "quick-text-hinge-C1", "quick-text-logistic-C1", "quick-dense-hinge-C1"}
+    assert set(pictures) == {
+        "overview",
+        "quick-text-hinge-C1",
+        "quick-text-logistic-C1",
+        "quick-dense-hinge-C1",
+    }
     assert all(picture.startswith(b"\x89PNG") and len(picture) > 5_000 for picture in pictures.values())
 
 
@@ -224,7 +231,13 @@ class FakePool:
         if isinstance(found, WorkerError):
             raise found
         seconds, weight, *trace = found
-        answer = {"seconds": seconds, "convert_seconds": 0.1, "train_seconds": seconds - 0.1, "passes": 1.0, "b": 0.0}
+        answer = {
+            "seconds": seconds,
+            "convert_seconds": 0.1,
+            "train_seconds": seconds - 0.1,
+            "passes": 1.0,
+            "b": 0.0,
+        }
         return {**answer, "converged": True, "note": "", "trace": trace}, np.array([weight])
 
 
@@ -350,7 +363,11 @@ def test_workers_that_hang_end_or_raise_are_replaced(tmp_path, monkeypatch):
         return pool.run(contestant, info, "hinge", 1.0, arm, 1.0, limit)
 
     with Pool({MAIN: Environment(MAIN, Path(sys.executable))}, tmp_path) as pool:
-        for arm, kind, limit in (("sleep", "timeout", 0.3), ("end", "crashed", 30.0), ("raise", "ValueError", 30.0)):
+        for arm, kind, limit in (
+            ("sleep", "timeout", 0.3),
+            ("end", "crashed", 30.0),
+            ("raise", "ValueError", 30.0),
+        ):
             with pytest.raises(WorkerError) as error:
                 attempt(arm, limit)
             assert error.value.kind == kind
@@ -412,7 +429,11 @@ def test_every_solver_of_the_registry_takes_part():
     names = [item.name for item in ours([1, 2])]
     assert names[:2] == ["auto", "auto@2"]
     assert set(SOLVERS) <= set(names)
-    assert {item.name for item in chosen(peers([1, 2]), ["liblinear*", "SGD"])} == {"liblinear", "liblinear@2", "SGD"}
+    assert {item.name for item in chosen(peers([1, 2]), ["liblinear*", "SGD"])} == {
+        "liblinear",
+        "liblinear@2",
+        "SGD",
+    }
     with pytest.raises(ValueError, match="snapml"):
         chosen(peers([1]), ["nobody"])
 
@@ -422,7 +443,9 @@ def test_the_hopeless_and_the_too_large_are_not_asked():
     present = [by_name[name] for name in ("auto", "dcd", "SGD", "skglm", "liblinear")]
     info = sets.Info("a", "tune", "", "", "csr", "float64", 50_000, 10, 500_000, 1)
     before = {"set": "a", "loss": "hinge", "C": 1.0, "cells": [{"solver": "SGD", "status": "timeout"}]}
-    results = {"problems": [before, {**before, "set": "b", "cells": [{"solver": "auto", "status": "timeout"}]}]}
+    results = {
+        "problems": [before, {**before, "set": "b", "cells": [{"solver": "auto", "status": "timeout"}]}]
+    }
 
     def names(options, *what):
         asked, skipped = taking_part(parse(options), present, results, info, what)
@@ -439,22 +462,44 @@ def results_of(cells, half="report"):
     problem = {"set": "a", "loss": "hinge", "C": 1.0, "reference": {**OPTIMUM, "seconds": 1.0}, "broken": []}
     problem |= {"optimum": 0.5, "dual": 0.5}
     return {
-        "options": {"targets": [0.01], "time_limit": 10.0, "repeats": 3, "repeat_seconds": 2.0, "give_up": None},
+        "options": {
+            "targets": [0.01],
+            "time_limit": 10.0,
+            "repeats": 3,
+            "repeat_seconds": 2.0,
+            "give_up": None,
+        },
         "machine": machine.describe(),
         "solvers": {
-            name: {"ours": mine, "threads": int(name[-1]) if "@" in name else 1, "version": "1", "problem": ""}
+            name: {
+                "ours": mine,
+                "threads": int(name[-1]) if "@" in name else 1,
+                "version": "1",
+                "problem": "",
+            }
             for name, mine in solvers.items()
         },
-        "sets": {"a": {"n": 1, "d": 1, "entries": 1, "bytes": 8, "layout": "csr", "dtype": "float64", "half": half}},
+        "sets": {
+            "a": {"n": 1, "d": 1, "entries": 1, "bytes": 8, "layout": "csr", "dtype": "float64", "half": half}
+        },
         "missing_sets": {"b": "no b.svm in the data folder"},
-        "problems": [{**problem, "cells": [{"target": 0.01, "status": "ok", "count": 1, **cell} for cell in cells]}],
+        "problems": [
+            {**problem, "cells": [{"target": 0.01, "status": "ok", "count": 1, **cell} for cell in cells]}
+        ],
         "finished": True,
     }
 
 
 def cell(solver, seconds, **more):
     mine = {"hindsight_seconds": seconds / 2, "certify_share": 0.1} if solver.startswith("auto") else {}
-    return {"solver": solver, "seconds": seconds, "train_seconds": seconds / 2, "slowest": seconds, **mine, **more}
+    return {
+        "solver": solver,
+        "seconds": seconds,
+        "train_seconds": seconds / 2,
+        "slowest": seconds,
+        **mine,
+        **more,
+    }
 
 
 def test_lost_cells_are_marked_and_peers_compared_at_no_more_threads():
@@ -573,7 +618,13 @@ def test_files_are_measured_and_nothing_is_left_behind(tmp_path: Path) -> None:
     assert_tables_are_rectangular(page)
     for part in ("Goals", "Reading", "Writing", "Packed", "Converting", "Loading", "Notes"):
         assert f"## {part}\n" in page
-    for words in ("load_svmlight_file", "| zst |", "| in memory, zstd |", "| budget 16 MB |", "| store, float32 |"):
+    for words in (
+        "load_svmlight_file",
+        "| zst |",
+        "| in memory, zstd |",
+        "| budget 16 MB |",
+        "| store, float32 |",
+    ):
         assert words in page
     assert machine.describe()["date"] not in page
     goals_met = [line for line in page.splitlines() if line.endswith(("| yes |", "| no |"))]
@@ -601,7 +652,9 @@ def test_copies_of_a_mapped_store_are_counted(tmp_path):
     bench = files.Bench(tmp_path, 0.0003, quick=True)
     for name, compression in (("plain.arrow", None), ("packed.arrow", "zstd")):
         files.measured(bench.job("to_store", "six.svm", out=name, compression=compression))
-    plain, packed = (files.measured(bench.job("store_mapped", f"{name}.arrow")) for name in ("plain", "packed"))
+    plain, packed = (
+        files.measured(bench.job("store_mapped", f"{name}.arrow")) for name in ("plain", "packed")
+    )
     assert plain["copied"] == 0
     assert packed["copied"] > 0
     assert plain["total"] == packed["total"]

@@ -1,4 +1,6 @@
-"""A few runs give the same bits as when they were frozen; ``python tests/frozen.py check`` tries all of them."""
+"""A few runs give the same bits as when they were frozen; ``python tests/frozen.py check`` tries all of
+them.
+"""
 
 from __future__ import annotations
 

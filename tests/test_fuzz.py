@@ -1,4 +1,6 @@
-"""A short run of the fuzzer's mutations, which `make fuzz` does by the million, and whether its checks can fail."""
+"""A short run of the fuzzer's mutations, which `make fuzz` does by the million, and whether its checks can
+fail.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ STORE = (targets.StoreTarget, seeds.stores, mutations.mutate_store)
 def test_seeds_are_valid(tmp_path: Path) -> None:
     suffixes = targets.SUFFIXES.items()
     for seed in seeds.texts():
-        path = tmp_path / ("seed" + next((suffix for magic, suffix in suffixes if seed.startswith(magic)), ""))
+        path = tmp_path / (
+            "seed" + next((suffix for magic, suffix in suffixes if seed.startswith(magic)), "")
+        )
         path.write_bytes(seed)
         assert svmlight.read_svmlight(path).y.size > 0
     target = targets.StoreTarget(tmp_path)

@@ -115,7 +115,9 @@ def test_parquet_files_are_rows(tmp_path: Path) -> None:
     feed = parquet_feed(files, label="y", weight="w")
     assert (feed.n, feed.d, feed.epoch_size) == (600, 20, 400)
     memory = dualgap.fit(dense, y, sample_weight=weight, C=0.05, gap=1e-6)
-    assert dualgap.fit(feed, C=0.05, gap=1e-6).certificate.primal == pytest.approx(memory.certificate.primal, rel=1e-6)
+    assert dualgap.fit(feed, C=0.05, gap=1e-6).certificate.primal == pytest.approx(
+        memory.certificate.primal, rel=1e-6
+    )
     disk = dualgap.fit(feed, C=0.05, gap=1e-6, solver="cached-loops", cache=150)
     assert not disk.problem.source.in_memory
     assert disk.certificate.primal == pytest.approx(memory.certificate.primal, rel=2e-6)
@@ -134,7 +136,9 @@ def test_tables_that_will_not_do(tmp_path: Path, change: dict[str, Any], complai
     X, y = rows(n=10, classes=2)
     file = tmp_path / "a.parquet"
     names = {key: value for key, value in change.items() if isinstance(value, str)}
-    pyarrow.parquet.write_table(table(X.toarray(), y, **{key: change[key] for key in change.keys() - names}), file)
+    pyarrow.parquet.write_table(
+        table(X.toarray(), y, **{key: change[key] for key in change.keys() - names}), file
+    )
     with pytest.raises(InputError, match=complaint):
         parquet_feed(file, **({"label": "y"} | names))
     (tmp_path / "no.parquet").write_bytes(b"PAR1 or not")

@@ -1,7 +1,7 @@
 """Ceilings on the work of ``solver="auto"`` at fixed seeds: what was won stays won.
 
-Entries read or written over stored entries, and one more for each certificate. The figures are at most 1.15 times what
-was measured when they were set.
+Entries read or written over stored entries, and one more for each certificate. The figures are at most 1.15
+times what was measured when they were set.
 """
 
 from __future__ import annotations
@@ -56,13 +56,17 @@ def hold(X: Any, y: Any, loss: str, ceilings: tuple[float, ...]) -> None:
         assert passes <= ceiling, f"C = {C} to {gap}: {passes:.1f} passes"
 
 
-@pytest.mark.parametrize(("name", "loss", "ceilings"), MADE, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "loss", "ceilings"), MADE, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_generated_sets(name: str, loss: str, ceilings: tuple[float, ...]) -> None:
     hold(*made(name), loss, ceilings)
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "width", "ceilings"), REAL, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "width", "ceilings"), REAL, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_real_sets(data_folder: Path, name: str, width: int, ceilings: tuple[float, ...]) -> None:
     path = data_folder / f"{name}.svm.bz2"
     if not path.exists():

@@ -1,4 +1,6 @@
-"""On the papers' data: the published optima, what each solver reaches with its defaults, and their comparisons."""
+"""On the papers' data: the published optima, what each solver reaches with its defaults, and their
+comparisons.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from sklearn.datasets import load_svmlight_file
 import dualgap
 
 COLUMNS = {"a9a": 123, "w8a": 300}
-OPTIMA = {("a9a", 0.1): 1149.904133, ("w8a", 0.1): 755.113416, ("a9a", 1.0): 11433.8077, ("w8a", 1.0): 6604.88662}
+OPTIMA = {
+    ("a9a", 0.1): 1149.904133,
+    ("w8a", 0.1): 755.113416,
+    ("a9a", 1.0): 11433.8077,
+    ("w8a", 1.0): 6604.88662,
+}
 
 
 @cache
@@ -125,7 +132,15 @@ def test_cyclic_order_converges_slower_than_random_order_on_skin(data_folder: Pa
     def gap(order: str) -> float:
         runs = [
             dualgap.fit(
-                X, y, C=1.0, solver="sdca", order=order, gap=0.0, max_epochs=12, record_every=12 * y.size, seed=seed
+                X,
+                y,
+                C=1.0,
+                solver="sdca",
+                order=order,
+                gap=0.0,
+                max_epochs=12,
+                record_every=12 * y.size,
+                seed=seed,
             )
             for seed in range(3)
         ]

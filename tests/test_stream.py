@@ -57,7 +57,9 @@ def fitted(X: Any, y: Any, solver: str, epochs: int = 1, **options: Any) -> tupl
 
 
 @pytest.mark.parametrize("bias", BIASES)
-@pytest.mark.parametrize(("solver", "options"), VARIANTS, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("solver", "options"), VARIANTS, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_chunks_are_one_fit_in_the_order_of_the_rows(solver: str, options: dict[str, Any], bias: str) -> None:
     X, y = data()
     stream = Stream(0.1, solver=solver, bias=bias, rho=0.7, classes=(-1, 1), **options)
@@ -89,7 +91,9 @@ def test_one_row_at_a_time_sparse_or_dense() -> None:
     for i in range(20):
         row: Any = X[i : i + 1]
         stream.learn(sp.csr_matrix(row) if i % 2 else row, y[i : i + 1])
-    np.testing.assert_allclose(stream.coef, fitted(X, y, "svmsgd", lam=0.1, eta0=0.3)[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        stream.coef, fitted(X, y, "svmsgd", lam=0.1, eta0=0.3)[0], rtol=1e-9, atol=1e-12
+    )
 
 
 def test_without_a_regulariser() -> None:
@@ -159,7 +163,9 @@ class TestClasses:
     def test_a_chunk_of_one_class_will_do_once_the_classes_are_known(self) -> None:
         X, y = data()
         up, down = y > 0, y < 0
-        expected = Stream(0.1, eta0=0.3).learn(np.vstack([X[up], X[down]]), np.concatenate([y[up], y[down]])).coef
+        expected = (
+            Stream(0.1, eta0=0.3).learn(np.vstack([X[up], X[down]]), np.concatenate([y[up], y[down]])).coef
+        )
         known = Stream(0.1, eta0=0.3, classes=(-1, 1)).learn(X[up], y[up]).learn(X[down], y[down])
         assert np.array_equal(known.coef, expected)
         first = Stream(0.1, eta0=0.3).learn(X[:10], y[:10])
@@ -196,7 +202,9 @@ class TestErrors:
 
     @pytest.mark.parametrize("solver", [name for name in SOLVERS if name not in Stream.solvers()])
     def test_solvers_that_cannot(self, solver: str) -> None:
-        with pytest.raises(InputError, match=f"solver '{solver}' cannot learn from a stream; these can: .*svmsgd"):
+        with pytest.raises(
+            InputError, match=f"solver '{solver}' cannot learn from a stream; these can: .*svmsgd"
+        ):
             Stream(0.1, solver=solver)
 
     @pytest.mark.parametrize(

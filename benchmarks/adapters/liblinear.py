@@ -1,7 +1,8 @@
 """LIBLINEAR through its own Python interface; an arm is its ``-s``, the value its ``-e``.
 
-``liblinear-official`` and ``liblinear-multicore`` install the same module, so each lives in its own environment. Both
-have Numba beside them, which the interface uses, where it can, to copy CSR arrays into LIBLINEAR's nodes.
+``liblinear-official`` and ``liblinear-multicore`` install the same module, so each lives in its own
+environment. Both have Numba beside them, which the interface uses, where it can, to copy CSR arrays into
+LIBLINEAR's nodes.
 """
 
 from __future__ import annotations

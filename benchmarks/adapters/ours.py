@@ -30,7 +30,16 @@ def train(data: Any, loss: str, C: float, arm: str, value: float, threads: int, 
 
     X, y = data
     return dualgap.fit(
-        X, y, loss=loss, C=C, solver=arm, gap=value, threads=threads, time_limit=limit, max_epochs=None, seed=0
+        X,
+        y,
+        loss=loss,
+        C=C,
+        solver=arm,
+        gap=value,
+        threads=threads,
+        time_limit=limit,
+        max_epochs=None,
+        seed=0,
     )
 
 

@@ -1,4 +1,6 @@
-"""scikit-learn's linear models; values are tolerances for LinearSVC and lsqr, numbers of iterations for the others."""
+"""scikit-learn's linear models; values are tolerances for LinearSVC and lsqr, numbers of iterations for the
+others.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def _estimator(arm: str, loss: str, C: float, value: float, n: int) -> Any:
         return LinearSVC(C=C, loss=name, dual=arm == "dual", tol=value, max_iter=_MANY, **common)
     if arm in ("sgd", "asgd"):
         rate = 1.0 / (C * n)
-        return SGDClassifier(loss="hinge", alpha=rate, max_iter=int(value), tol=None, average=arm == "asgd", **common)
+        return SGDClassifier(
+            loss="hinge", alpha=rate, max_iter=int(value), tol=None, average=arm == "asgd", **common
+        )
     if arm in ("lbfgs", "newton-cg"):
         return LogisticRegression(C=C, solver=arm, tol=1e-12, max_iter=int(value), **common)
     if arm == "sag":

@@ -1,4 +1,6 @@
-"""skglm: its LinearSVC (the value is a tolerance), and L-BFGS for the logistic loss (a number of iterations)."""
+"""skglm: its LinearSVC (the value is a tolerance), and L-BFGS for the logistic loss (a number of
+iterations).
+"""
 
 from __future__ import annotations
 
@@ -36,5 +38,7 @@ def train(data: Any, loss: str, C: float, arm: str, value: float, threads: int, 
 
 
 def fitted(model: Any) -> Fitted:
-    """An estimator, or the triple that a solver of skglm returns. Its iterations are no passes over the data."""
+    """An estimator, or the triple that a solver of skglm returns. Its iterations are no passes over the
+    data.
+    """
     return Fitted(np.ravel(model[0] if isinstance(model, tuple) else model.coef_))

@@ -25,7 +25,13 @@ def train(data: Any, loss: str, C: float, arm: str, value: float, threads: int, 
     import snapml
 
     X, y = data
-    options = {"max_iter": int(value), "tol": 0.0, "n_jobs": threads, "fit_intercept": False, "random_state": 0}
+    options = {
+        "max_iter": int(value),
+        "tol": 0.0,
+        "n_jobs": threads,
+        "fit_intercept": False,
+        "random_state": 0,
+    }
     if loss == "logistic":
         model = snapml.LogisticRegression(regularizer=1.0 / C, dual=True, **options)
     elif loss == "squared":

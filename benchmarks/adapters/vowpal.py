@@ -1,6 +1,8 @@
-"""Vowpal Wabbit: stochastic gradient steps for the hinge loss, BFGS for smooth losses; the value is the passes.
+"""Vowpal Wabbit: stochastic gradient steps for the hinge loss, BFGS for smooth losses; the value is the
+passes.
 
-It reads text, so its conversion is writing the file. ``--l2`` is per example for the first, in total for the second.
+It reads text, so its conversion is writing the file. ``--l2`` is per example for the first, in total for the
+second.
 """
 
 from __future__ import annotations

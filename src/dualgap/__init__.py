@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from .training.loop import Record as Record
     from .training.loop import Run as Run
 
-# Loaded when first asked for: `dualgap --help` and `import dualgap` answer at once, without Numba or scikit-learn.
+# Loaded when first asked for: `dualgap --help` and `import dualgap` answer at once, without Numba or
+# scikit-learn.
 _HOMES = {
     "fit": "api",
     "plan": "api",

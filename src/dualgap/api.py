@@ -22,7 +22,17 @@ from .runtime.arrays import Floats
 from .runtime.checks import functions, number, shown, whole
 from .runtime.errors import InputError
 from .solvers import check_from_disk, check_regulariser, check_seed, choose, make_solver
-from .training.loop import Counts, Measures, Outcome, Record, Run, Solver, evaluation_cost, solve, training_cost
+from .training.loop import (
+    Counts,
+    Measures,
+    Outcome,
+    Record,
+    Run,
+    Solver,
+    evaluation_cost,
+    solve,
+    training_cost,
+)
 from .training.stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
 from .training.validation import Validation, given, split_off
 
@@ -67,26 +77,32 @@ def fit(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d), or a path, a Store or a ChunkFeed
-        Float32 and float64 are used as they are, without a copy. Rows that do not fit into memory stay on disk.
+        Float32 and float64 are used as they are, without a copy. Rows that do not fit into memory stay on
+        disk.
     y : array of n numbers
-        Two distinct labels for a classification loss (the larger one counts as +1), any numbers for regression.
+        Two distinct labels for a classification loss (the larger one counts as +1), any numbers for
+        regression.
     loss : str or loss
-        ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them. Underscores will do for
-        hyphens, and scikit-learn's names for the same functions: ``"log_loss"``, ``"squared_error"``...
+        ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them. Underscores
+        will do for hyphens, and scikit-learn's names for the same functions: ``"log_loss"``,
+        ``"squared_error"``...
     C, lam : float
         Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="exact"``).
     solver : str
         ``"auto"`` or one that ``dualgap solvers`` lists.
     gap : float
-        The relative gap at which to stop: the objective is then proven to be at most that fraction above its minimum.
+        The relative gap at which to stop: the objective is then proven to be at most that fraction above its
+        minimum.
     bias : {"none", "augmented", "exact"}
-        ``"augmented"`` adds a constant feature ``rho``, regularised like the others; ``"exact"`` is not regularised.
+        ``"augmented"`` adds a constant feature ``rho``, regularised like the others; ``"exact"`` is not
+        regularised.
     sample_weight : array of n numbers >= 0
         Weight 2 is the row twice, weight 0 is no row.
     max_epochs, max_steps, time_limit : numbers or None
-        Limits: row presentations in units of n, row presentations, seconds. ``decomposition`` and ``smo`` count the
-        rows that they move, not all that they read. Some solvers (``newton``, ``asdca``, ``svmperf``, ``ocas``,
-        ``decomposition``, ``smo``) pass a limit by up to one of their steps; the reason then says how far they came.
+        Limits: row presentations in units of n, row presentations, seconds. ``decomposition`` and ``smo``
+        count the rows that they move, not all that they read. Some solvers (``newton``, ``asdca``,
+        ``svmperf``, ``ocas``, ``decomposition``, ``smo``) pass a limit by up to one of their steps; the
+        reason then says how far they came.
     threads : int
         Threads for passes over all rows.
     seed : int
@@ -98,42 +114,49 @@ def fit(
     measures : functions of a Point that return a dict of numbers
         Stored in every certified record (a validation error, say).
     record_every : int
-        Certify after every so many row presentations, besides the certificates of a schedule that keeps them cheap.
+        Certify after every so many row presentations, besides the certificates of a schedule that keeps them
+        cheap.
     validation : float or pair (X, y)
-        Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for ``patience``
-        certificates, one an epoch unless ``record_every`` says otherwise. The best model on them is handed back.
+        Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for
+        ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them
+        is handed back.
     memory_budget : int, optional
-        Bytes for rows of a store or a feed, what is being read, and working copies of duals and weights; duals and
-        weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed (``cached-loops`` by
-        default). Without it rows are streamed if they need more than 60% of the free memory, with a warning.
+        Bytes for rows of a store or a feed, what is being read, and working copies of duals and weights;
+        duals and weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed
+        (``cached-loops`` by default). Without it rows are streamed if they need more than 60% of the free
+        memory, with a warning.
     expand : str or transformer, optional
-        Features made as rows are read, and again when predicting: ``"poly2"``, ``"kmer:8"``, or any transformer of
-        scikit-learn that needs no fitting. ``outcome.expansion`` has it.
+        Features made as rows are read, and again when predicting: ``"poly2"``, ``"kmer:8"``, or any
+        transformer of scikit-learn that needs no fitting. ``outcome.expansion`` has it.
     hash_bits : int
         ``poly2`` and ``kmer`` have ``2**hash_bits`` columns (20 by default).
     warm : Outcome, Run, Model or Point
-        An outcome of the same solver and problem (data, targets, weights, loss, lam or C, bias) goes on where it
-        ended, bit for bit. One of another problem, a saved model, or a point is where the run starts.
+        An outcome of the same solver and problem (data, targets, weights, loss, lam or C, bias) goes on where
+        it ended, bit for bit. One of another problem, a saved model, or a point is where the run starts.
     **options
         Options of the solver; ``dualgap solvers`` lists them.
 
     Returns
     -------
     Outcome
-        ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``, ``state``.
-        ``dual`` holds one signed number beta_i a row: ``w(beta) = C sum_i c_i beta_i x_i``, and the lower bound is
-        ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2``, which for the hinge, where beta_i lies between 0 and y_i, is
-        ``C sum_i c_i y_i beta_i - 1/2 |w(beta)|^2`` (given ``lam``: C = 1/(lam N), and the bound times lam).
-        Ctrl-C ends a run early with the best model so far and ``reason.name == "interrupted"``.
+        ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``,
+        ``state``. ``dual`` holds one signed number beta_i a row: ``w(beta) = C sum_i c_i beta_i x_i``, and
+        the lower bound is ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2``, which for the hinge, where beta_i
+        lies between 0 and y_i, is ``C sum_i c_i y_i beta_i - 1/2 |w(beta)|^2`` (given ``lam``: C = 1/(lam N),
+        and the bound times lam). Ctrl-C ends a run early with the best model so far and ``reason.name ==
+        "interrupted"``.
     """
     if not isinstance(penalty, str) or penalty != "l2":
         raise InputError(
-            f"penalty={shown(penalty)} is not offered: dualgap regularises by the squared l2 norm only; {_OTHERS}"
+            f"penalty={shown(penalty)} is not offered: dualgap regularises by the squared l2 norm only; "
+            f"{_OTHERS}"
         )
     if record_every is not None:
         record_every = whole("record_every", record_every, 1)
     watchers = functions("watchers", watchers, "functions of a Record")
-    measures = [_measure(each) for each in functions("measures", measures, "functions of a Point that return a dict")]
+    measures = [
+        _measure(each) for each in functions("measures", measures, "functions of a Point that return a dict")
+    ]
     if callback is not None and not callable(callback):
         raise InputError(f"callback={shown(callback)} cannot be called; it must be a function of a Record")
     limits = Limits(max_epochs, max_steps, time_limit)
@@ -146,7 +169,9 @@ def fit(
         record_every = record_every or task.problem.epoch_size
     if record_every is not None and not task.problem.source.in_memory:
         if task.validate is None:
-            raise InputError(f"record_every={record_every}: rows on disk are certified once a pass, in passing")
+            raise InputError(
+                f"record_every={record_every}: rows on disk are certified once a pass, in passing"
+            )
         record_every = None
     for watcher in watchers:
         begin = getattr(watcher, "begin", None)
@@ -155,7 +180,8 @@ def fit(
     outcome = solve(
         task.solver,
         task.problem,
-        rule | Stalled(max(1000 * task.problem.epoch_size, 200_000)),  # on tiny data a thousand epochs are nothing
+        rule
+        | Stalled(max(1000 * task.problem.epoch_size, 200_000)),  # on tiny data a thousand epochs are nothing
         tol=task.gap,
         warm=_warm(_start(warm, task.classes), task.problem),
         watchers=watchers,
@@ -190,12 +216,15 @@ def plan(
     hash_bits: int | None = None,
     **options: Any,
 ) -> list[str]:
-    """What ``fit`` with the same arguments would do, and what the theory of its solver promises beforehand, in words.
+    """What ``fit`` with the same arguments would do, and what the theory of its solver promises beforehand,
+    in words.
 
     Bad data and bad options raise the same errors as in ``fit``.
     """
     limits = Limits(max_epochs, max_steps, time_limit)
-    given = Given(X, y, sample_weight, memory_budget, "cache" in options, make_expansion(expand, hash_bits), threads)
+    given = Given(
+        X, y, sample_weight, memory_budget, "cache" in options, make_expansion(expand, hash_bits), threads
+    )
     task = prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
     problem, trainer = task.problem, task.solver
     source = problem.source
@@ -203,13 +232,19 @@ def plan(
     share = evaluation_cost(problem) / training_cost(problem, visits)
     evaluated = getattr(trainer, "evaluated_steps", False)
     lines = [
-        f"solver {trainer.name}: {trainer.summary}" + (f" (chosen as {task.auto_reason})" if task.auto_reason else ""),
-        f"{problem.epoch_size:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = {problem.C:.6g}, "
+        f"solver {trainer.name}: {trainer.summary}"
+        + (f" (chosen as {task.auto_reason})" if task.auto_reason else ""),
+        f"{problem.epoch_size:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = "
+        f"{problem.C:.6g}, "
         f"lam = {problem.lam:.6g}",
         f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form"
         + (f", {problem.value_at_zero / problem.lam:.6g} in C-form" if problem.lam > 0.0 else ""),
         f"a certificate costs about as much as {share:.2g} epochs; "
-        + ("each step begins with one" if evaluated else "they are meant to take a quarter of the time at most"),
+        + (
+            "each step begins with one"
+            if evaluated
+            else "they are meant to take a quarter of the time at most"
+        ),
     ]
     forecast = getattr(trainer, "plan", None)
     if forecast is None:
@@ -276,13 +311,17 @@ def prepare(
     if isinstance(validation, float | np.floating):
         validation = float(validation)
         if not isinstance(source, InMemory):
-            raise InputError(f"validation={validation}: rows on disk cannot be split off; give a pair of arrays")
+            raise InputError(
+                f"validation={validation}: rows on disk cannot be split off; give a pair of arrays"
+            )
         source, held_out = split_off(source, validation, seed)
     elif validation is not None:
         held_out = given(_grown(validation, rows.expansion), classes, source.d)
     if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:
         if chosen.name != "hinge":
-            raise InputError(f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}")
+            raise InputError(
+                f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}"
+            )
         chosen, C = hard_margin(chosen), 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
     problem = Problem(source, chosen, lam, kind)
@@ -311,14 +350,17 @@ def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, 
     """Lam, and the form of the objective that the caller thinks in."""
     if C is not None and lam is not None:
         raise InputError(
-            f"both C={shown(C)} and lam={shown(lam)} are given; give one (C = 1/(lam N), N the sum of the weights)"
+            f"both C={shown(C)} and lam={shown(lam)} are given; give one (C = 1/(lam N), N the sum of the "
+            "weights)"
         )
     if lam is not None:
         return number("lam", lam, zero=True), "mean"
     given = number("C", 1.0 if C is None else C)
     low, high = 1e-100 / weight, 1e100 / weight  # the same range for lam
     if not low <= given <= high:
-        raise InputError(f"C={given!r} is out of range: for these rows it must lie between {low:.3g} and {high:.3g}")
+        raise InputError(
+            f"C={given!r} is out of range: for these rows it must lie between {low:.3g} and {high:.3g}"
+        )
     return 1.0 / (given * weight), "J"
 
 
@@ -350,7 +392,8 @@ def _start(warm: Any, classes: Any) -> Outcome | Run | Point | None:
     if warm is None or isinstance(warm, Outcome | Run):
         return warm
     raise InputError(
-        f"warm={shown(warm)} must be an Outcome, a Run (load_state), a Model (load_model) or a Point(w, b, beta)"
+        f"warm={shown(warm)} must be an Outcome, a Run (load_state), a Model (load_model) or a Point(w, b, "
+        "beta)"
     )
 
 
@@ -375,7 +418,9 @@ def _warm(warm: Outcome | Run | Point | None, problem: Problem) -> Run | Point |
     source = problem.source
     d, n = warm.w.shape[0], source.n if warm.beta is None else warm.beta.shape[0]
     if (d, n) != (source.d, source.n):
-        raise InputError(f"warm start of {n} rows and {d} columns for data of {source.n} rows and {source.d} columns")
+        raise InputError(
+            f"warm start of {n} rows and {d} columns for data of {source.n} rows and {source.d} columns"
+        )
     for name, part in (("w", warm.w), ("b", warm.b), ("beta", warm.beta)):
         if part is not None and not np.isfinite(part).all():
             raise InputError(f"the warm start has {name} with NaN or infinity; begin without it")

@@ -1,9 +1,9 @@
 """One model for each of K classes, against the rest; rows on disk are read once for all of them.
 
-Each class has a run of its own, with its own duals, weights and cache of rows (a K-th of the memory budget). The runs
-take turns, the one that is furthest behind first, so that all of them want the same chunk at about the same time; and a
-chunk that has been read serves all. (``block`` and ``selective-block`` want many chunks at a time, and read them for
-every class.)
+Each class has a run of its own, with its own duals, weights and cache of rows (a K-th of the memory budget).
+The runs take turns, the one that is furthest behind first, so that all of them want the same chunk at about
+the same time; and a chunk that has been read serves all. (``block`` and ``selective-block`` want many chunks
+at a time, and read them for every class.)
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class Many:
     @property
     def passes(self) -> float:
         """Over the data, of the run that needed most; 0 where all rows were in memory."""
-        return max(outcome.trace[-1].measures.get("passes", 0.0) for outcome in self.outcomes if outcome.trace)
+        return max(
+            outcome.trace[-1].measures.get("passes", 0.0) for outcome in self.outcomes if outcome.trace
+        )
 
     def decision(self, X: Any) -> Floats:
         """A score a class for every row."""
@@ -116,7 +118,9 @@ def _from_disk(feed: Feed, classes: Floats, budget: int | None, options: dict[st
         "loss": "hinge", "C": None, "lam": None, "solver": "auto", "gap": 1e-3, "bias": "none", "rho": 1.0,
     }  # fmt: skip
     settings = {key: options.pop(key, value) for key, value in defaults.items()}
-    limits = Limits(options.pop("max_epochs", 1000), options.pop("max_steps", None), options.pop("time_limit", None))
+    limits = Limits(
+        options.pop("max_epochs", 1000), options.pop("max_steps", None), options.pop("time_limit", None)
+    )
     seed, watchers = options.pop("seed", 0), options.pop("watchers", ())
     expansion = make_expansion(options.pop("expand", None), options.pop("hash_bits", None))
     with Shared(feed, classes.size) as shared, CtrlC() as ctrl_c:
@@ -124,7 +128,9 @@ def _from_disk(feed: Feed, classes: Floats, budget: int | None, options: dict[st
         for label in classes:
             share = None if budget is None else budget // classes.size
             source = OnDisk(shared, targets_of((None, label)), memory_budget=share, models=classes.size)
-            task = prepare(Given(source, None, None), limits=limits, seed=seed, options=dict(options), **settings)
+            task = prepare(
+                Given(source, None, None), limits=limits, seed=seed, options=dict(options), **settings
+            )
             solver: Any = task.solver
             if hasattr(solver, "lockstep"):
                 solver = replace(solver, lockstep=True)

@@ -1,9 +1,9 @@
 """Learning from rows that come and go: what ``partial_fit`` stands on.
 
-A stream presents every row once, in the order in which it comes, to one of the solvers of the primal problem. In
-lam-form only: ``lam/2 |w|^2 + mean loss`` does not depend on how many rows will have come in the end. The model after
-several chunks is the one that a single fit over the same rows, with ``order="given"``, has after as many steps.
-Nothing is kept of a row, so there are no duals and no certificate.
+A stream presents every row once, in the order in which it comes, to one of the solvers of the primal problem.
+In lam-form only: ``lam/2 |w|^2 + mean loss`` does not depend on how many rows will have come in the end. The
+model after several chunks is the one that a single fit over the same rows, with ``order="given"``, has after
+as many steps. Nothing is kept of a row, so there are no duals and no certificate.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from .solvers.primal.options import rebound
 
 
 class _Chunk(InMemory):
-    """Rows of a stream: a weight multiplies a row's loss, and nothing is divided by the sum of the weights so far."""
+    """Rows of a stream: a weight multiplies a row's loss, and nothing is divided by the sum of the weights so
+    far.
+    """
 
     @cached_property
     def total_weight(self) -> float:
@@ -43,8 +45,8 @@ class Stream:
     lam : float
         The strength of regularisation; 0 for solvers that need none (``sgd``, ``perceptron``).
     loss, solver, bias, rho, seed, **options
-        As in ``fit``; the solver must be one of those that ``Stream.solvers()`` lists. Where a solver would choose
-        a learning rate by itself it does so on the first chunk.
+        As in ``fit``; the solver must be one of those that ``Stream.solvers()`` lists. Where a solver would
+        choose a learning rate by itself it does so on the first chunk.
     classes : pair of labels
         For a classification loss, the labels behind -1 and +1, if not every chunk has rows of both.
     """
@@ -66,7 +68,9 @@ class Stream:
         if classes is not None and not (len(classes) == 2 and classes[0] != classes[1]):
             raise InputError(f"classes={classes!r} must be two different labels, the one behind -1 first")
         if solver not in self.solvers():
-            raise InputError(f"solver {solver!r} cannot learn from a stream; these can: {', '.join(self.solvers())}")
+            raise InputError(
+                f"solver {solver!r} cannot learn from a stream; these can: {', '.join(self.solvers())}"
+            )
         for key, value in (("order", "given"), ("duals", False)):
             if options.get(key, value) != value:
                 raise InputError(
@@ -78,12 +82,18 @@ class Stream:
         # how long an epoch is, a stream does not know
         self.solver: Any = replace(made, tstart=1) if getattr(made, "tstart", 1) == 0 else made
         if getattr(self.solver, "average", False) and self.solver.weights == "full":
-            raise InputError("weights='full' depends on the longest of all rows, which a stream does not know; "
-                             "use weights='simple'")  # fmt: skip
+            raise InputError(
+                "weights='full' depends on the longest of all rows, which a stream does not know; "
+                "use weights='simple'"
+            )
         if getattr(made, "voted", False):
-            raise InputError("voted needs the training rows again, and a stream keeps none; use averaged=True")
+            raise InputError(
+                "voted needs the training rows again, and a stream keeps none; use averaged=True"
+            )
         if isinstance(getattr(made, "preconditioner", None), str) and made.preconditioner != "identity":
-            raise InputError(f"preconditioner={made.preconditioner!r} depends on all rows; give a diagonal or a matrix")
+            raise InputError(
+                f"preconditioner={made.preconditioner!r} depends on all rows; give a diagonal or a matrix"
+            )
         self.classes = classes
         self.d = 0
         self.state: Any = None
@@ -106,7 +116,9 @@ class Stream:
         if self.state is None:
             self.state = self.solver.start(problem, None)
         elif self.d != source.d:
-            raise InputError(f"X has {source.d} columns and the rows before had {self.d}; they must be equally many")
+            raise InputError(
+                f"X has {source.d} columns and the rows before had {self.d}; they must be equally many"
+            )
         self.d = source.d
         state = rebound(problem, self.state)
         self.state = self.solver.step(problem, state, problem.epoch_size, None)
@@ -128,5 +140,7 @@ class Stream:
         strange = ~np.isin(labels, self.classes)
         if strange.any():
             bad = int(np.argmax(strange))
-            raise InputError(f"y[{bad}] is {labels[bad]}; the classes are {self.classes[0]} and {self.classes[1]}")
+            raise InputError(
+                f"y[{bad}] is {labels[bad]}; the classes are {self.classes[0]} and {self.classes[1]}"
+            )
         return np.where(labels == self.classes[1], 1.0, -1.0)

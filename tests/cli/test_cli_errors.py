@@ -21,7 +21,11 @@ from dualgap.solvers import SOLVERS
 
 CASES: list[tuple[str | None, str, str]] = [
     # content of DATA (None: good rows), further arguments of train, what the error says
-    ("1 1:nan\n-1 1:1\n", "", "line 1, column 3: value 'nan' of index 1 is not finite; fill in missing values"),
+    (
+        "1 1:nan\n-1 1:1\n",
+        "",
+        "line 1, column 3: value 'nan' of index 1 is not finite; fill in missing values",
+    ),
     ("1 1:1\n-1 1:inf\n", "", "line 2, column 4: value 'inf' of index 1 is not finite"),
     ("nan 1:1\n", "", "line 1, column 1: label 'nan' is not finite"),
     ("inf 1:1\n", "--loss squared", "line 1, column 1: label 'inf' is not finite"),
@@ -51,7 +55,11 @@ CASES: list[tuple[str | None, str, str]] = [
         "",
         "line 1, column 1: this looks like CSV (commas) and not like svmlight",
     ),
-    ("length,width,class\n1,2,3\n", "", "sklearn.datasets.dump_svmlight_file for instance, or give the arrays to"),
+    (
+        "length,width,class\n1,2,3\n",
+        "",
+        "sklearn.datasets.dump_svmlight_file for instance, or give the arrays to",
+    ),
     ("5.1;3.5;1\n", "", "this looks like CSV (semicolons)"),
     ("1\t5.1\n0\t3\n", "", "this looks like TSV (tabs)"),
     ("1 5.1 3.5\n", "", "this looks like a table (blanks)"),
@@ -70,12 +78,20 @@ CASES: list[tuple[str | None, str, str]] = [
     (None, "--record-every 0", "record_every=0 must be at least 1"),
     (None, "--seed -1", "Invalid value for '--seed'"),
     (None, "--loss hing", "unknown loss 'hing'; did you mean 'hinge'?"),
-    (None, "--loss quantile", "the loss 'quantile' is not offered; there are: absolute, epsilon-insensitive, hinge"),
+    (
+        None,
+        "--loss quantile",
+        "the loss 'quantile' is not offered; there are: absolute, epsilon-insensitive, hinge",
+    ),
     (None, "--C 1e308", "C=1e+308 is out of range"),
     (None, "--loss hinge:gamma=1", "loss 'hinge' has no parameter 'gamma'"),
     (None, "--loss huber:threshold=-1", "threshold=-1.0 must be a positive finite number"),
     (None, "--solver dcdd", "unknown solver 'dcdd'; did you mean 'dcd'?"),
-    (None, "--solver dcd --option shrink=1", "solver 'dcd' has no option 'shrink'; did you mean 'shrinking'?"),
+    (
+        None,
+        "--solver dcd --option shrink=1",
+        "solver 'dcd' has no option 'shrink'; did you mean 'shrinking'?",
+    ),
     (None, "--option shrink=1", "no solver has an option 'shrink'; did you mean 'shrinking'?"),
     (None, "--option C=3", "no solver has an option 'C'"),
     (None, "--option shrinking", "--option 'shrinking' has no value; write it as --option shrinking=VALUE"),
@@ -87,7 +103,9 @@ CASES: list[tuple[str | None, str, str]] = [
 
 
 @pytest.mark.parametrize(("content", "arguments", "complaint"), CASES)
-def test_train_refuses(tmp_path: Path, forks: Forks, content: str | None, arguments: str, complaint: str) -> None:
+def test_train_refuses(
+    tmp_path: Path, forks: Forks, content: str | None, arguments: str, complaint: str
+) -> None:
     data = tmp_path / "rows.svm"
     if content is None:
         write_rows(data)
@@ -160,7 +178,10 @@ def _linked(file: Path, link: Any) -> Path:
 @pytest.mark.parametrize(
     ("command", "name", "clash", "spelling"),
     [  # what does not exist has no hard links
-        (*case, spelling) for case in CLASHES for spelling in NAMES if (case[1], spelling) != ("new", "hard link")
+        (*case, spelling)
+        for case in CLASHES
+        for spelling in NAMES
+        if (case[1], spelling) != ("new", "hard link")
     ],
 )
 def test_no_output_overwrites_an_input_or_another_output(
@@ -193,7 +214,9 @@ def test_the_standard_streams_are_files_too(place: Path, forks: Forks) -> None:
     assert (place / "rows.svm").read_text() == before
     only = "only `dualgap predict` writes to the standard output; give the name of a file"
     assert only in forks("train", "rows.svm", "-o", "-", cwd=place).error
-    assert forks("predict", "m", "rows.svm", "-o", "-", cwd=place) == forks("predict", "m", "rows.svm", cwd=place)
+    assert forks("predict", "m", "rows.svm", "-o", "-", cwd=place) == forks(
+        "predict", "m", "rows.svm", cwd=place
+    )
     assert not (place / "-").exists()
 
 
@@ -217,7 +240,8 @@ def model(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
     [
         (
             "1 1:1\n\n-1 13:1\n",
-            "line 3, column 4: index 13 is beyond the 12 features; these are all that the model was trained on",
+            "line 3, column 4: index 13 is beyond the 12 features; these are all that the model was trained "
+            "on",
         ),
         ("1 0:1\n", "line 1, column 3: index 0 where indices count from 1"),
         ("1 1:x\n", "line 1, column 3: value 'x' of index 1 is not a number"),
@@ -242,7 +266,10 @@ def test_files_that_are_no_model(tmp_path: Path, forks: Forks, model: Path, comm
     data = model.parent / "rows.svm"
     more = [] if command == "inspect" else [data]
     if command != "inspect":  # which looks at data just as well
-        assert "not a dualgap model; `dualgap train DATA -o MODEL` writes one" in forks(command, data, *more).error
+        assert (
+            "not a dualgap model; `dualgap train DATA -o MODEL` writes one"
+            in forks(command, data, *more).error
+        )
     assert "no such file" in forks(command, tmp_path / "nowhere", *more).error
     (tmp_path / "cut").write_bytes(model.read_bytes()[:-40])
     assert "damaged or cut short" in forks(command, tmp_path / "cut", *more).error
@@ -260,7 +287,9 @@ def newer(model: Path, copy: Path) -> None:
 
 
 def test_a_model_where_data_belong(forks: Forks, model: Path) -> None:
-    assert "this is a zip archive (a dualgap model?), not svmlight text" in forks("predict", model, model).error
+    assert (
+        "this is a zip archive (a dualgap model?), not svmlight text" in forks("predict", model, model).error
+    )
 
 
 def test_predict_writes_nothing_where_it_cannot(tmp_path: Path, forks: Forks, model: Path) -> None:
@@ -321,11 +350,15 @@ FULL: list[tuple[str, str]] = [
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize(("words", "note"), FULL)
-def test_a_full_standard_output_is_told_in_one_line(tmp_path: Path, model: Path, words: str, note: str) -> None:
+def test_a_full_standard_output_is_told_in_one_line(
+    tmp_path: Path, model: Path, words: str, note: str
+) -> None:
     names = {"MODEL": str(model), "DATA": str(model.parent / "rows.svm"), "NEW": str(tmp_path / "new")}
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "dualgap.cli", *(names.get(word, word) for word in words.split())]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
     complaint = f"dualgap: error: standard output: cannot be written: No space left on device{note}\n"
     assert (done.returncode, done.stderr) == (2, complaint.replace("NEW", names["NEW"]))
     assert (tmp_path / "new").exists() == bool(note)

@@ -33,8 +33,9 @@ EXACT = ("--bias", "exact", "--gap", "1e-5", "--option", "shrinking=no")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
-    """Rows, other rows, and models: with duals (m), without (bare), for regression (r), with an exact bias (e), of
-    products of columns (x)."""
+    """Rows, other rows, and models: with duals (m), without (bare), for regression (r), with an exact bias
+    (e), of products of columns (x).
+    """
     place = tmp_path_factory.mktemp("models")
     rows = write_rows(place / "rows.svm")
     write_rows(place / "test.svm", seed=1)
@@ -64,7 +65,9 @@ def test_predict_prints_scores_that_read_back_exactly(folder: Path, forks: Forks
     assert quiet == (0, "", "")
     assert (tmp_path / "p").read_text() == told.out
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
-    assert forks("predict", folder / "m", folder / "test.svm", "--scores", "--json").json["scores"] == expected
+    assert (
+        forks("predict", folder / "m", folder / "test.svm", "--scores", "--json").json["scores"] == expected
+    )
     found = forks("predict", folder / "m", folder / "test.svm", "-o", tmp_path / "p", "--json").json
     assert found == {"n_samples": 200, "output": str(tmp_path / "p")}
 
@@ -165,11 +168,16 @@ def test_a_true_certificate(folder: Path, forks: Forks) -> None:
 
 def test_other_rows_make_no_true_certificate(folder: Path, forks: Forks, tmp_path: Path) -> None:
     lines = (folder / "rows.svm").read_text().splitlines()
-    one, other = next(line for line in lines if line[0] == "1"), next(line for line in lines if line[0] == "-")
+    one, other = (
+        next(line for line in lines if line[0] == "1"),
+        next(line for line in lines if line[0] == "-"),
+    )
     for changed in (
         [*lines[:-1], lines[-1] + " 12:0.001"],
         [one, *lines[1:]] if lines[0] == other else [other, *lines[1:]],  # one row twice, another left out
-        [{one: "-" + one, other: other[1:]}.get(line, line) for line in lines],  # labels of two rows turned over
+        [
+            {one: "-" + one, other: other[1:]}.get(line, line) for line in lines
+        ],  # labels of two rows turned over
     ):
         (tmp_path / "other.svm").write_text("\n".join(changed) + "\n")
         done = forks("certify", folder / "m", tmp_path / "other.svm", "--json")
@@ -210,15 +218,26 @@ def test_rows_in_another_order_are_the_same_rows(folder: Path, forks: Forks, tmp
     for name in ("m", "r", "e"):
         done = forks("certify", folder / name, tmp_path / "other.svm", "--json")
         found = done.json
-        assert (done.code, found["verdict"], found["same_rows"], found["same_order"]) == (0, "true", True, False)
+        assert (done.code, found["verdict"], found["same_rows"], found["same_order"]) == (
+            0,
+            "true",
+            True,
+            False,
+        )
         assert found["recomputed"]["dual"] == pytest.approx(found["stored"]["dual"], rel=1e-12)
-    assert "training rows: the same, in another order\n" in forks("certify", folder / "m", tmp_path / "other.svm").out
+    assert (
+        "training rows: the same, in another order\n"
+        in forks("certify", folder / "m", tmp_path / "other.svm").out
+    )
     assert forks("certify", folder / "bare", tmp_path / "other.svm", "--json").json["verdict"] == "unproven"
     model = load_model(folder / "m")
     lies = {
         "duals": (replace(model, dual=sp.csr_array(model.dual * 0.99)), "the lower bound is"),
         "hashes": (replace(model, dual_hashes=model.dual_hashes[::-1]), "the lower bound is"),
-        "strangers": (replace(model, dual_hashes=model.dual_hashes + np.uint64(1)), "the stored hashes of the rows"),
+        "strangers": (
+            replace(model, dual_hashes=model.dual_hashes + np.uint64(1)),
+            "the stored hashes of the rows",
+        ),
         "earlier": (replace(model, rows_in_any_order=None), "not the training rows in their order"),
     }
     for name, (lie, complaint) in lies.items():
@@ -236,7 +255,9 @@ def other(loss: str) -> dict[str, Any]:
 
 
 CERTIFICATE = "proofs.0.certificate"
-FORGERIES: list[tuple[str, str, list[Any], str]] = [  # a model, a field of its header, values, and what certify says
+FORGERIES: list[
+    tuple[str, str, list[Any], str]
+] = [  # a model, a field of its header, values, and what certify says
     ("m", "C", [-1.0, 0.0, 2.0, 1.0 + 1e-12, "nan", "inf"], "the stored C is"),
     ("m", "proofs.0.lam", [0.0051, 1e-300], "the stored C is"),
     ("m", "proofs.0.lam", [-0.005, "nan", "inf"], "the stored lam is"),
@@ -249,9 +270,19 @@ FORGERIES: list[tuple[str, str, list[Any], str]] = [  # a model, a field of its 
     ("m", "task", ["regression", "dancing"], "not a valid dualgap model"),
     ("r", "task", ["classification"], "not a valid dualgap model"),
     ("r", "task", ["dancing"], "the stored task is dancing, and the squared loss is for regression"),
-    ("m", "loss.name", ["squared-hinge", "squared", "none", 3], "no parameter|unknown loss|not a valid dualgap model"),
+    (
+        "m",
+        "loss.name",
+        ["squared-hinge", "squared", "none", 3],
+        "no parameter|unknown loss|not a valid dualgap model",
+    ),
     ("m", "loss", [other("squared-hinge"), other("logistic"), other("smooth-hinge")], "the objective is"),
-    ("m", "loss", [other("squared")], "the stored task is classification, and the squared loss is for regression"),
+    (
+        "m",
+        "loss",
+        [other("squared")],
+        "the stored task is classification, and the squared loss is for regression",
+    ),
     ("r", "loss", [other("absolute"), other("epsilon-insensitive"), other("huber")], "the objective is"),
     ("m", "loss.parameters", [{"margin": 2.0}, {"gamma": 1.0}, [], None], ""),
     ("m", "bias.kind", ["augmented", "exact"], "the lower bound is"),
@@ -279,7 +310,12 @@ FORGERIES: list[tuple[str, str, list[Any], str]] = [  # a model, a field of its 
     ("x", "expansion.name", ["poly3"], "is not known"),
     ("x", "expansion.hash_bits", [7, 9], "the stored expansion poly2 with"),
     ("x", "expansion", [None], "the objective is"),
-    ("m", "expansion", [{"name": "poly2", "hash_bits": 8, "n_inputs": 12}], "the stored expansion poly2 with"),
+    (
+        "m",
+        "expansion",
+        [{"name": "poly2", "hash_bits": 8, "n_inputs": 12}],
+        "the stored expansion poly2 with",
+    ),
 ]
 HISTORY = {  # what tells how a model came about or is called: no certificate rests on it
     *("format", "version", "dualgap", "feature_names", "expansion.n_inputs", "solver"),
@@ -328,7 +364,9 @@ def test_no_field_of_the_header_is_left_out(folder: Path) -> None:
         if field in known and not (isinstance(value, dict) and field in ("expansion", "loss")):
             return []
         if isinstance(value, dict):
-            return [leaf for key, item in value.items() for leaf in leaves(item, f"{field}.{key}".lstrip("."))]
+            return [
+                leaf for key, item in value.items() for leaf in leaves(item, f"{field}.{key}".lstrip("."))
+            ]
         if isinstance(value, list):
             return [leaf for k, item in enumerate(value) for leaf in leaves(item, f"{field}.{k}")]
         return [field]
@@ -398,7 +436,9 @@ def test_a_model_of_several_classes_is_predicted_with_and_nothing_else_yet(
     one = load_model(folder / "bare")
     coef = np.zeros((3, 12))
     coef[0, 0] = coef[1, 1] = 1.0
-    three = replace(one, coef=coef, intercept=np.array([0.0, 0.0, 0.5]), classes=(4, 5, 6), proofs=one.proofs * 3)
+    three = replace(
+        one, coef=coef, intercept=np.array([0.0, 0.0, 0.5]), classes=(4, 5, 6), proofs=one.proofs * 3
+    )
     save_model(tmp_path / "m", three)
     (tmp_path / "d.svm").write_text("4 1:1\n5 2:1\n6\n")
     assert forks("predict", tmp_path / "m", tmp_path / "d.svm").out == "4\n5\n6\n"

@@ -1,4 +1,6 @@
-"""``dualgap train``: exit codes, the JSON object, the report, the trace, Ctrl-C, and the model that it leaves."""
+"""``dualgap train``: exit codes, the JSON object, the report, the trace, Ctrl-C, and the model that it
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -56,14 +58,22 @@ def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
     assert list(found) == KEYS
     data = read_svmlight(rows)
     expected = {"solver": "dcd", "loss": "hinge", "C": 2.0, "lam": 1 / 400, "bias": "none", "n_samples": 200}
-    expected |= {"n_features": 12, "nnz": data.X.nnz, "objective": "J", "converged": True, "stop_reason": "gap"}
+    expected |= {
+        "n_features": 12,
+        "nnz": data.X.nnz,
+        "objective": "J",
+        "converged": True,
+        "stop_reason": "gap",
+    }
     assert found | expected | {"seed": 0, "threads": 1} == found
     # the model is the one that the library finds, and the numbers are those of its objective in C-form
     model = load_model(tmp_path / "m")
     outcome = dualgap.fit(data.X, data.y, C=2.0, gap=1e-6)
     assert np.array_equal(model.coef[0], outcome.coef)
     w, margins = model.coef[0], data.y * model.decision(data.X)
-    assert found["primal"] == pytest.approx(0.5 * w @ w + 2.0 * np.maximum(0.0, 1.0 - margins).sum(), rel=1e-12)
+    assert found["primal"] == pytest.approx(
+        0.5 * w @ w + 2.0 * np.maximum(0.0, 1.0 - margins).sum(), rel=1e-12
+    )
     assert found["gap"] == pytest.approx(found["primal"] - found["dual"], abs=1e-9)
     assert 0 <= found["relative_gap"] <= 1e-6
     assert found["steps"] == outcome.trace[-1].visits == pytest.approx(found["epochs"] * 200)
@@ -74,7 +84,9 @@ def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
     assert np.array_equal(beta, outcome.dual)
 
 
-def test_the_report_says_what_is_proven_and_where_the_model_is(tmp_path: Path, forks: Forks, rows: Path) -> None:
+def test_the_report_says_what_is_proven_and_where_the_model_is(
+    tmp_path: Path, forks: Forks, rows: Path
+) -> None:
     done = forks("train", rows, "-o", tmp_path / "m", "--bias", "augmented", "--rho", "3")
     certificate = load_model(tmp_path / "m").certificate
     assert (done.code, done.err) == (0, "")
@@ -107,15 +119,33 @@ def test_a_time_limit_ends_a_run(tmp_path: Path, forks: Forks, rows: Path) -> No
 
 def test_threads_make_no_difference_to_the_model(tmp_path: Path, forks: Forks, rows: Path) -> None:
     for name, threads in (("a", 1), ("b", 2)):
-        assert forks("train", rows, "-o", tmp_path / name, "--threads", threads, "--json").json["threads"] == threads
+        assert (
+            forks("train", rows, "-o", tmp_path / name, "--threads", threads, "--json").json["threads"]
+            == threads
+        )
     assert load_model(tmp_path / "a").coef.tobytes() == load_model(tmp_path / "b").coef.tobytes()
 
 
 def test_progress_is_for_terminals_and_on_stderr(tmp_path: Path, rows: Path) -> None:
-    arguments = ["train", rows, "-o", tmp_path / "m", "--json", "--gap", "0", "--C", "100", "--max-epochs", "20000"]
+    arguments = [
+        "train",
+        rows,
+        "-o",
+        tmp_path / "m",
+        "--json",
+        "--gap",
+        "0",
+        "--C",
+        "100",
+        "--max-epochs",
+        "20000",
+    ]
     terminal, end = os.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "dualgap.cli", *map(str, arguments)], stdout=subprocess.PIPE, stderr=end, text=True
+        [sys.executable, "-m", "dualgap.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=end,
+        text=True,
     )
     os.close(end)
     shown = b""
@@ -155,7 +185,17 @@ def test_lam_is_c_in_other_words(tmp_path: Path, forks: Forks, rows: Path) -> No
 def test_the_trace_and_how_often(tmp_path: Path, forks: Forks, rows: Path) -> None:
     trace = tmp_path / "t.jsonl"
     done = forks(
-        "train", rows, "-o", tmp_path / "m", "--trace", trace, "--record-every", "100", "--gap", "1e-5", "--json"
+        "train",
+        rows,
+        "-o",
+        tmp_path / "m",
+        "--trace",
+        trace,
+        "--record-every",
+        "100",
+        "--gap",
+        "1e-5",
+        "--json",
     )
     records = [json.loads(line) for line in trace.read_text().splitlines()]
     assert [record["steps"] for record in records] == [100 * (k + 1) for k in range(len(records))]
@@ -166,7 +206,9 @@ def test_the_trace_and_how_often(tmp_path: Path, forks: Forks, rows: Path) -> No
 
 def test_options_reach_the_solver_and_the_loss(tmp_path: Path, forks: Forks, rows: Path) -> None:
     common = ("train", rows, "-o", tmp_path / "m", "--json")
-    done = forks(*common, "--loss", "smooth-hinge:gamma=0.5", "--option", "shrinking=no", "--option", "pg_tol=1e-3")
+    done = forks(
+        *common, "--loss", "smooth-hinge:gamma=0.5", "--option", "shrinking=no", "--option", "pg_tol=1e-3"
+    )
     assert done.json["loss"] == "smooth-hinge:gamma=0.5"
     model = load_model(tmp_path / "m")
     assert model.options == {"shrinking": False, "pg_tol": 1e-3}
@@ -196,7 +238,9 @@ def test_of_two_classes_either_can_be_the_positive_one(tmp_path: Path, forks: Fo
 def test_indices_from_zero_are_remembered(tmp_path: Path, forks: Forks) -> None:
     data = tmp_path / "zero.svm"
     data.write_text("1 0:1\n-1 1:1\n" * 10)
-    (tmp_path / "new.svm").write_text("1 1:1\n")  # without an index 0, which "auto" alone would take for one-based
+    (tmp_path / "new.svm").write_text(
+        "1 1:1\n"
+    )  # without an index 0, which "auto" alone would take for one-based
     assert "there is an index 0" in forks("train", data, "-o", tmp_path / "m").out
     assert forks("predict", tmp_path / "m", tmp_path / "new.svm").out == "-1\n"
     assert forks("predict", tmp_path / "m", tmp_path / "new.svm", "--zero-based", "no").out == "1\n"
@@ -231,7 +275,11 @@ def test_ctrl_c_keeps_the_model(tmp_path: Path) -> None:
     )
     trace = tmp_path / "t.jsonl"
     deadline = time.monotonic() + 120
-    while not (trace.exists() and trace.stat().st_size) and time.monotonic() < deadline and process.poll() is None:
+    while (
+        not (trace.exists() and trace.stat().st_size)
+        and time.monotonic() < deadline
+        and process.poll() is None
+    ):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -309,7 +357,9 @@ cli.main()
         ("exit", 0, True, ""),
     ],
 )
-def test_ctrl_c_at_any_moment(tmp_path: Path, rows: Path, moment: str, code: int, saved: bool, said: str) -> None:
+def test_ctrl_c_at_any_moment(
+    tmp_path: Path, rows: Path, moment: str, code: int, saved: bool, said: str
+) -> None:
     command = [sys.executable, "-c", PRESSED, moment, "train", str(rows), "-o", "m"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr.strip()) == (code, said)
@@ -320,7 +370,17 @@ def test_ctrl_c_at_any_moment(tmp_path: Path, rows: Path, moment: str, code: int
 
 def test_what_is_trained_is_said_before_training(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "rows.svm", rows=3000, columns=60)
-    command = [sys.executable, "-m", "dualgap.cli", "train", str(data), "-o", str(tmp_path / "m"), "--gap", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "dualgap.cli",
+        "train",
+        str(data),
+        "-o",
+        str(tmp_path / "m"),
+        "--gap",
+        "0",
+    ]
     command += ["--C", "1000", "--max-epochs", "1e9", "--solver", "dcd"]
     with subprocess.Popen(
         command,
@@ -364,7 +424,10 @@ def test_columns_of_different_scales_are_named_as_the_cause(tmp_path: Path, fork
     assert "The likely cause is the scale of X: its columns have norms from" in uneven.out
     assert "StandardScaler, or MaxAbsScaler for sparse data). Otherwise raise time_limit or" in uneven.out
     assert "raise" not in uneven.out.split("The likely cause")[0]
-    assert "likely cause" not in forks("train", tmp_path / "uneven.svm", "-o", tmp_path / "m", "--gap", "1e9").out
+    assert (
+        "likely cause"
+        not in forks("train", tmp_path / "uneven.svm", "-o", tmp_path / "m", "--gap", "1e9").out
+    )
     even = forks("train", data, "-o", tmp_path / "m", "--gap", "0", "--max-epochs", "2", "--solver", "dcd")
     assert "scale" not in even.out
     assert "raise max_epochs or loosen the gap" in even.out
@@ -383,7 +446,17 @@ def test_a9a_as_the_papers_have_it(tmp_path: Path, forks: Forks, data_folder: Pa
 
 def test_a_plan_trains_nothing(tmp_path: Path, forks: Forks, rows: Path) -> None:
     before = sorted(tmp_path.iterdir())
-    arguments = ("train", rows, "--plan", "--solver", "sdca", "--option", "order=random", "--option", "output=average")
+    arguments = (
+        "train",
+        rows,
+        "--plan",
+        "--solver",
+        "sdca",
+        "--option",
+        "order=random",
+        "--option",
+        "output=average",
+    )
     told = forks(*arguments, "--lam", "0.1")
     assert told.code == 0
     assert "steps" in told.out
@@ -400,7 +473,18 @@ def test_a_plan_trains_nothing(tmp_path: Path, forks: Forks, rows: Path) -> None
 
 def test_early_stopping_on_a_file(tmp_path: Path, forks: Forks, rows: Path) -> None:
     held_out = write_rows(tmp_path / "held.svm", rows=80, seed=5)
-    arguments = ("train", rows, "-o", tmp_path / "m", "--solver", "sgd", "--lam", "0", "--validation", held_out)
+    arguments = (
+        "train",
+        rows,
+        "-o",
+        tmp_path / "m",
+        "--solver",
+        "sgd",
+        "--lam",
+        "0",
+        "--validation",
+        held_out,
+    )
     found = forks(*arguments, "--patience", "2", "--json").json
     assert found["stop_reason"] == "early"
     assert not found["converged"]

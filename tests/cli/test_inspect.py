@@ -54,7 +54,9 @@ def matrices(draw: st.DrawFn) -> tuple[Any, Any]:
     n, d = draw(st.integers(1, 12)), draw(st.integers(1, 4))
     entry = st.sampled_from([0.0, 0.0, 0.0, 1.0, -2.5, 1e-3])
     dense = np.array(draw(st.lists(st.lists(entry, min_size=d, max_size=d), min_size=n, max_size=n)))
-    return sp.csr_array(dense), np.array(draw(st.lists(st.sampled_from([-1.0, 1.0, 0.5]), min_size=n, max_size=n)))
+    return sp.csr_array(dense), np.array(
+        draw(st.lists(st.sampled_from([-1.0, 1.0, 0.5]), min_size=n, max_size=n))
+    )
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -88,7 +90,9 @@ def test_blocks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_order_and_zeros_in_text_do_not_hide_a_repetition(tmp_path: Path) -> None:
     file = tmp_path / "rows.svm"
-    file.write_text("1 1:2 3:4\n1 3:4 1:2\n1 3:4.0 2:0 1:2\n1 3:4 1:-2\n-1 1:2 3:4\n1 1:4 3:2\n0\n-0\n1 2:-0\n1\n")
+    file.write_text(
+        "1 1:2 3:4\n1 3:4 1:2\n1 3:4.0 2:0 1:2\n1 3:4 1:-2\n-1 1:2 3:4\n1 1:4 3:2\n0\n-0\n1 2:-0\n1\n"
+    )
     assert summarise(file).duplicates == 4
 
 
@@ -152,13 +156,20 @@ def test_content_tells_and_not_the_name(files: Path, forks: Forks, tmp_path: Pat
         for disguise in ("a.svm", "a.arrow", "a.model", "a"):
             (tmp_path / disguise).write_bytes((files / name).read_bytes())
             assert forks("inspect", tmp_path / disguise, "--json").json["kind"] == kind
-    assert "are for data, and this is a model" in forks("inspect", files / "rows.model", "--n-features", 3).error
+    assert (
+        "are for data, and this is a model" in forks("inspect", files / "rows.model", "--n-features", 3).error
+    )
 
 
 def test_what_inspect_refuses(files: Path, forks: Forks, tmp_path: Path) -> None:
     assert "leave --zero-based out" in forks("inspect", files / "rows.arrow", "--zero-based", "yes").error
-    assert "column 11 is beyond the 11 features" in forks("inspect", files / "rows.arrow", "--n-features", 11).error
-    assert "index 12 is beyond the 11 features" in forks("inspect", files / "rows.svm", "--n-features", 11).error
+    assert (
+        "column 11 is beyond the 11 features"
+        in forks("inspect", files / "rows.arrow", "--n-features", 11).error
+    )
+    assert (
+        "index 12 is beyond the 11 features" in forks("inspect", files / "rows.svm", "--n-features", 11).error
+    )
     assert "no such file" in forks("inspect", tmp_path / "nowhere").error
     assert "is a folder" in forks("inspect", tmp_path).error
     (tmp_path / "a").write_text("# only words\n")

@@ -1,4 +1,6 @@
-"""Commands that read data: text and stores give the same answers, and predictions stream in bounded memory."""
+"""Commands that read data: text and stores give the same answers, and predictions stream in bounded
+memory.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def command(*arguments: Any) -> list[str]:
 # training and certificates
 
 
-def test_training_on_a_store_in_order_is_training_on_the_text(folder: Path, forks: Forks, tmp_path: Path) -> None:
+def test_training_on_a_store_in_order_is_training_on_the_text(
+    folder: Path, forks: Forks, tmp_path: Path
+) -> None:
     assert forks("train", folder / "kept.arrow", "-o", tmp_path / "m", "--quiet").code == 0
     text, store = load_model(folder / "text.model"), load_model(tmp_path / "m")
     assert store.coef.tolist() == text.coef.tolist()
@@ -52,17 +56,24 @@ def test_training_on_a_store_in_order_is_training_on_the_text(folder: Path, fork
         assert (done.code, done.json["verdict"], done.json["same_order"]) == (0, "true", False)
 
 
-def test_a_model_of_a_shuffled_store_certifies_with_that_store(folder: Path, forks: Forks, tmp_path: Path) -> None:
+def test_a_model_of_a_shuffled_store_certifies_with_that_store(
+    folder: Path, forks: Forks, tmp_path: Path
+) -> None:
     assert forks("train", folder / "shuffled.arrow", "-o", tmp_path / "m", "--quiet").code == 0
     assert forks("certify", tmp_path / "m", folder / "shuffled.arrow", "--json").json["verdict"] == "true"
     repacked = tmp_path / "packed.arrow"
-    assert forks("convert", folder / "shuffled.arrow", repacked, "--keep-order", "--compression", "zstd").code == 0
+    assert (
+        forks("convert", folder / "shuffled.arrow", repacked, "--keep-order", "--compression", "zstd").code
+        == 0
+    )
     assert forks("certify", tmp_path / "m", repacked, "--json").json["verdict"] == "true"
 
 
 @pytest.fixture(scope="module")
 def storages(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> dict[str, Path]:
-    """The same rows in several formats and orders; many are there twice or more, some of these with both labels."""
+    """The same rows in several formats and orders; many are there twice or more, some of these with both
+    labels.
+    """
     place = tmp_path_factory.mktemp("storages")
     data = read_data(write_rows(place / "few.svm", rows=120))
     some = np.random.default_rng(0).integers(0, 120, 180)
@@ -80,7 +91,14 @@ def storages(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> dict[str
     return {name: place / name for name in ("text.svm", *made)}
 
 
-ORDERS = {"text.svm": 0, "packed.svm.bz2": 0, "kept.arrow": 0, "shuffled.arrow": 1, "again.arrow": 2, "back.svm.gz": 2}
+ORDERS = {
+    "text.svm": 0,
+    "packed.svm.bz2": 0,
+    "kept.arrow": 0,
+    "shuffled.arrow": 1,
+    "again.arrow": 2,
+    "back.svm.gz": 2,
+}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +142,9 @@ def test_weights_enter_training_and_its_certificate(folder: Path, forks: Forks, 
     numbers = np.random.default_rng(0).integers(0, 4, 200)
     (tmp_path / "w").write_text("".join(f"{number}\n" for number in numbers))
     weighted = tmp_path / "weighted.arrow"
-    assert forks("convert", folder / "rows.svm", weighted, "--keep-order", "--weights", tmp_path / "w").code == 0
+    assert (
+        forks("convert", folder / "rows.svm", weighted, "--keep-order", "--weights", tmp_path / "w").code == 0
+    )
     found = forks("train", weighted, "-o", tmp_path / "m", "--gap", "1e-6", "--json").json
     data = read_data(folder / "rows.svm")
     write_svmlight(tmp_path / "repeated.svm", sp.csr_array(data.X[np.repeat(np.arange(200), numbers)]),
@@ -157,7 +177,9 @@ def test_answers_do_not_depend_on_the_file(folder: Path, forks: Forks) -> None:
         text, store = (forks("predict", model, folder / name, *flags) for name in ("rows.svm", "kept.arrow"))
         assert (text.code, text.err) == (0, "")
         assert text.out == store.out
-    scores = [float(line) for line in forks("predict", model, folder / "rows.svm", "--scores").out.splitlines()]
+    scores = [
+        float(line) for line in forks("predict", model, folder / "rows.svm", "--scores").out.splitlines()
+    ]
     assert scores == load_model(model).decision(read_data(folder / "rows.svm").X).tolist()
     told = forks("predict", model, folder / "rows.svm", "--scores", "--json").json
     assert told == {"scores": scores, "n_samples": 200}
@@ -170,7 +192,9 @@ def test_small_blocks_make_the_same_answers(folder: Path) -> None:
     )
     for flags in ([], ["--json"]):
         arguments = ["predict", str(folder / "text.model"), str(folder / "rows.svm"), *flags]
-        parts = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+        parts = subprocess.run(
+            [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
+        )
         whole = subprocess.run(command(*arguments), capture_output=True, text=True, check=True)
         assert parts.stdout == whole.stdout
 
@@ -188,7 +212,10 @@ def test_from_standard_input_to_standard_output(folder: Path, forks: Forks) -> N
 
 def test_rows_are_answered_as_they_come(folder: Path) -> None:
     with subprocess.Popen(
-        command("predict", folder / "text.model", "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command("predict", folder / "text.model", "-"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -223,7 +250,9 @@ def test_a_reader_that_leaves_after_a_line_gets_no_traceback(folder: Path, tmp_p
     text.write_text((folder / "rows.svm").read_text() * 1200)
     for flags in ([], ["--json", "--scores"]):
         with subprocess.Popen(
-            command("predict", folder / "text.model", text, *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command("predict", folder / "text.model", text, *flags),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         ) as process:
             assert process.stdout is not None
             assert process.stderr is not None
@@ -241,7 +270,8 @@ def test_an_error_midway(folder: Path, forks: Forks, tmp_path: Path) -> None:
         if existing:
             out.write_text("what was there")
         assert (
-            "bad.svm, line 120001, column 3: value 'x'" in forks("predict", folder / "text.model", bad, "-o", out).error
+            "bad.svm, line 120001, column 3: value 'x'"
+            in forks("predict", folder / "text.model", bad, "-o", out).error
         )
         assert sorted(path.name for path in tmp_path.iterdir()) == ["answers"] * existing + ["bad.svm"]
     assert out.read_text() == "what was there"
@@ -251,7 +281,9 @@ def test_an_error_midway(folder: Path, forks: Forks, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [[], ["--json"], ["--scores"]])
-def test_no_rows_make_no_answers_or_an_error(folder: Path, forks: Forks, tmp_path: Path, flags: list[str]) -> None:
+def test_no_rows_make_no_answers_or_an_error(
+    folder: Path, forks: Forks, tmp_path: Path, flags: list[str]
+) -> None:
     (tmp_path / "c.svm").write_text("# nothing\n")
     done = forks("predict", folder / "text.model", tmp_path / "c.svm", *flags)
     if done.code == 0:
@@ -274,10 +306,14 @@ def test_stores_that_do_not_fit_the_model(folder: Path, forks: Forks, tmp_path: 
     write_store(wide, X, np.ones(50), keep_order=True)
     for name in ("predict", "evaluate", "certify"):
         complaint = (
-            "wide.arrow, row 33: column 13 is beyond the 12 features; these are all that the model was trained on"
+            "wide.arrow, row 33: column 13 is beyond the 12 features; "
+            "these are all that the model was trained on"
         )
         assert complaint in forks(name, text_model, wide).error
-        assert "leave --zero-based out" in forks(name, text_model, folder / "kept.arrow", "--zero-based", "no").error
+        assert (
+            "leave --zero-based out"
+            in forks(name, text_model, folder / "kept.arrow", "--zero-based", "no").error
+        )
     assert "leave --zero-based out" in forks("train", wide, "-o", tmp_path / "m", "--zero-based", "yes").error
     X[33, 13] = 0.0
     write_store(wide, X, np.ones(50))
@@ -286,7 +322,10 @@ def test_stores_that_do_not_fit_the_model(folder: Path, forks: Forks, tmp_path: 
 
 @pytest.mark.parametrize("width", [11, 12, 13])
 def test_columns_of_other_names_are_refused(folder: Path, forks: Forks, tmp_path: Path, width: int) -> None:
-    for name, titles in (("a", [f"a{j}" for j in range(12)]), ("b", ["a0", "b1", *(f"a{j}" for j in range(2, width))])):
+    for name, titles in (
+        ("a", [f"a{j}" for j in range(12)]),
+        ("b", ["a0", "b1", *(f"a{j}" for j in range(2, width))]),
+    ):
         (tmp_path / name).write_text("".join(f"{title}\n" for title in titles))
     assert forks("convert", folder / "rows.svm", tmp_path / "a.arrow", "--names", tmp_path / "a").code == 0
     assert forks("train", tmp_path / "a.arrow", "-o", tmp_path / "m", "--quiet").code == 0
@@ -295,7 +334,8 @@ def test_columns_of_other_names_are_refused(folder: Path, forks: Forks, tmp_path
     assert forks("convert", tmp_path / "rows.svm", tmp_path / "b.arrow", "--names", tmp_path / "b").code == 0
     for name in ("predict", "evaluate", "certify"):
         assert (
-            "column 1 is 'b1' there, and 'a1' in the model" in forks(name, tmp_path / "m", tmp_path / "b.arrow").error
+            "column 1 is 'b1' there, and 'a1' in the model"
+            in forks(name, tmp_path / "m", tmp_path / "b.arrow").error
         )
     assert forks("predict", tmp_path / "m", folder / "rows.svm").code == 0  # text has no names
 

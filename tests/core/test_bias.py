@@ -14,12 +14,19 @@ def test_strengths() -> None:
     assert AugmentedBias(2.0).strength(0.3) == pytest.approx(0.3 / 4.0)
     assert Centred(5.0, 0.7).strength(0.3) == 0.7
     assert ExactBias().strength(0.3) == 0.0
-    assert [kind.centre for kind in (NoBias(), AugmentedBias(), Centred(5.0, 0.7), ExactBias())] == [0.0, 0.0, 5.0, 0.0]
+    assert [kind.centre for kind in (NoBias(), AugmentedBias(), Centred(5.0, 0.7), ExactBias())] == [
+        0.0,
+        0.0,
+        5.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize("bias", [AugmentedBias(3.0), Centred(-1.5, 0.4)], ids=lambda bias: bias.kind)
 def test_the_term_of_the_dual_is_a_minimum(bias: AugmentedBias | Centred) -> None:
-    """min over b of ``strength/2 (b - centre)^2 - z b`` is ``-centre z - z^2/(2 strength)``, as the table says."""
+    """min over b of ``strength/2 (b - centre)^2 - z b`` is ``-centre z - z^2/(2 strength)``, as the table
+    says.
+    """
     strength = bias.strength(0.2)
     for z in (-2.0, 0.0, 0.3):
         grid = bias.centre + z / strength + np.linspace(-1.0, 1.0, 2001)
@@ -28,7 +35,9 @@ def test_the_term_of_the_dual_is_a_minimum(bias: AugmentedBias | Centred) -> Non
         assert grid[np.argmin(values)] == pytest.approx(bias.centre + z / strength, abs=1e-12)
 
 
-@pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(2.0), Centred(1.0, 0.5)], ids=lambda bias: bias.kind)
+@pytest.mark.parametrize(
+    "bias", [NoBias(), AugmentedBias(2.0), Centred(1.0, 0.5)], ids=lambda bias: bias.kind
+)
 def test_regularised_biases_take_every_beta(bias: NoBias | AugmentedBias | Centred) -> None:
     beta = np.array([0.3, -0.2, 0.9])
     assert np.array_equal(bias.feasible(beta, np.ones(3)), beta)

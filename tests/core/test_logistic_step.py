@@ -30,4 +30,6 @@ def test_a_step_never_lowers_the_dual_and_ends_at_the_root() -> None:
 
 
 def test_the_case_that_bounced() -> None:
-    assert gain(logistic_dual(-5.37619, 0.0, 670.903), -5.37619, 0.0, 670.903) == pytest.approx(0.08, abs=0.02)
+    assert gain(logistic_dual(-5.37619, 0.0, 670.903), -5.37619, 0.0, 670.903) == pytest.approx(
+        0.08, abs=0.02
+    )

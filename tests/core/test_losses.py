@@ -1,4 +1,6 @@
-"""The mathematics of every loss, against definitions, suprema and inequalities that hold whatever the code says."""
+"""The mathematics of every loss, against definitions, suprema and inequalities that hold whatever the code
+says.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,10 @@ def duals(loss: Any, y: float, rng: np.random.Generator, count: int = 12) -> lis
     """Feasible betas: the ends of the box, 0, and others."""
     low, high = (np.clip(end, -30.0, 30.0) for end in bounds(loss))
     sign = y if loss.task == "classification" else 1.0
-    return [float(sign * a) for a in (low, 0.0, high, *rng.uniform(low, high, count), *(1e-9 * rng.random(2) * high))]
+    return [
+        float(sign * a)
+        for a in (low, 0.0, high, *rng.uniform(low, high, count), *(1e-9 * rng.random(2) * high))
+    ]
 
 
 def objective(loss: Any, y: float, score: float, beta: float, curvature: float, new: float) -> float:
@@ -100,7 +105,9 @@ def test_value_is_the_definition(loss: Any) -> None:
             # the differences to y, 1 and epsilon may cancel: their rounding counts as a change of the score
             off = 2.0**-52 * (1.0 + abs(y) + abs(score))
             steep = max(abs(loss.derivative(y, score - off)), abs(loss.derivative(y, score + off)))
-            assert abs(Fraction(loss.value(y, score)) - true) <= Fraction(1e-15) * true + Fraction(steep * off)
+            assert abs(Fraction(loss.value(y, score)) - true) <= Fraction(1e-15) * true + Fraction(
+                steep * off
+            )
 
 
 @every_loss
@@ -111,7 +118,9 @@ def test_slope_is_the_derivative(loss: Any) -> None:
             if any(abs(score - kink) <= h for kink in kinks(loss, y)):
                 continue
             rise = exact.value(loss, y, Fraction(score + h)) - exact.value(loss, y, Fraction(score - h))
-            assert loss.derivative(y, score) == pytest.approx(float(rise / Fraction(2 * h)), rel=1e-9, abs=2e-8)
+            assert loss.derivative(y, score) == pytest.approx(
+                float(rise / Fraction(2 * h)), rel=1e-9, abs=2e-8
+            )
 
 
 @every_loss
@@ -142,7 +151,11 @@ def test_slope_at_kinks_is_the_documented_one() -> None:
         assert Hinge().derivative(y, y) == 0.0
         assert Hinge(2.5).derivative(y, 2.5 * y) == 0.0
         assert Absolute().derivative(y, y) == 0.0
-        assert EpsilonInsensitive(2.0).derivative(y, y + 2.0) == EpsilonInsensitive(2.0).derivative(y, y - 2.0) == 0.0
+        assert (
+            EpsilonInsensitive(2.0).derivative(y, y + 2.0)
+            == EpsilonInsensitive(2.0).derivative(y, y - 2.0)
+            == 0.0
+        )
 
 
 def supremum(loss: Any, y: float, beta: float, reach: float) -> float:
@@ -199,7 +212,9 @@ def test_fenchel_and_young(loss: Any) -> None:
                 assert rest >= -1e-13 * (1.0 + value + abs(beta) * (1.0 + abs(score) + abs(beta) / 0.01))
             tangent = -loss.derivative(y, score)
             size = 1.0 + value + abs(tangent * score) + abs(tangent * y) + tangent * tangent
-            assert value + loss.conjugate(y, tangent) + tangent * score == pytest.approx(0.0, abs=1e-14 * size)
+            assert value + loss.conjugate(y, tangent) + tangent * score == pytest.approx(
+                0.0, abs=1e-14 * size
+            )
 
 
 @every_loss
@@ -220,13 +235,18 @@ def test_best_dual_maximises_the_dual(loss: Any, curvature: float) -> None:
                 # at the new score the step is over: no slope of the dual points anywhere
                 after = score + curvature * (new - beta)
                 left, right = loss.dual_subdifferential(y, after, new)
-                slack = 1e-13 * (1.0 + abs(y) + abs(score) + curvature * (abs(beta) + abs(new))) + 1e-12 * curvature
+                slack = (
+                    1e-13 * (1.0 + abs(y) + abs(score) + curvature * (abs(beta) + abs(new)))
+                    + 1e-12 * curvature
+                )
                 assert left <= slack
                 assert right >= -slack
 
 
 def test_logistic_dual_step_to_1e_12() -> None:
-    """The stationary equation ``ln(a/(1-a)) + margin + curvature (a - before) = 0`` changes sign around the answer."""
+    """The stationary equation ``ln(a/(1-a)) + margin + curvature (a - before) = 0`` changes sign around the
+    answer.
+    """
     rng = np.random.default_rng(4)
     tolerance = Decimal("1e-12")
 
@@ -274,10 +294,14 @@ def test_dual_slopes_are_one_sided_derivatives(loss: Any) -> None:
                     continue
                 if low < a < low + h or high - h < a < high or 0 < abs(a) < h:
                     continue  # a bound or the kink at 0 lies within the difference
-                here, there = (exact.conjugate(loss, y, Fraction(beta) + Fraction(move * sign)) for move in (0.0, step))
+                here, there = (
+                    exact.conjugate(loss, y, Fraction(beta) + Fraction(move * sign)) for move in (0.0, step)
+                )
                 assert here is not None
                 assert there is not None
-                assert slope == pytest.approx(float((there - here) / Fraction(step)) + sign * score, rel=1e-9, abs=2e-4)
+                assert slope == pytest.approx(
+                    float((there - here) / Fraction(step)) + sign * score, rel=1e-9, abs=2e-4
+                )
 
 
 @every_loss
@@ -295,7 +319,9 @@ def test_a_dual_is_best_where_its_slopes_enclose_zero(loss: Any) -> None:
                         assert change < 0.0
                     elif right < -1e-9:
                         assert change > 0.0
-                    elif left < -1e-9 and right > 1e-9:  # at a bound or a kink of the dual, which holds it fast
+                    elif (
+                        left < -1e-9 and right > 1e-9
+                    ):  # at a bound or a kink of the dual, which holds it fast
                         assert change == 0.0
                 moved += left > 1e-9 or right < -1e-9
                 stayed += left <= 0.0 <= right
@@ -323,7 +349,9 @@ def test_extreme_scores(loss: Any) -> None:
                 assert new * score <= 0.0
                 if curvature == 0.0 and math.isfinite(loss.lipschitz):
                     assert new == (sign * low if sign * score > 0.0 else sign * high)
-                assert not any(map(math.isnan, loss.dual_subdifferential(np.float64(y), np.float64(score), new)))
+                assert not any(
+                    map(math.isnan, loss.dual_subdifferential(np.float64(y), np.float64(score), new))
+                )
 
 
 def test_modified_huber_is_four_smoothed_hinges() -> None:
@@ -333,7 +361,9 @@ def test_modified_huber_is_four_smoothed_hinges() -> None:
             assert huber.value(y, score) == pytest.approx(4.0 * hinge.value(y, score), rel=1e-15)
             assert huber.derivative(y, score) == pytest.approx(4.0 * hinge.derivative(y, score), rel=1e-15)
         for a in np.linspace(-0.5, 4.5, 41).tolist():
-            assert huber.conjugate(y, y * a) == pytest.approx(4.0 * hinge.conjugate(y, y * a / 4.0), rel=1e-15)
+            assert huber.conjugate(y, y * a) == pytest.approx(
+                4.0 * hinge.conjugate(y, y * a / 4.0), rel=1e-15
+            )
 
 
 def test_smoothed_hinge_tends_to_the_hinge() -> None:
@@ -388,7 +418,9 @@ def test_smoothness_holds_and_is_tight(loss: Any) -> None:
         for centre in (0.0, y, *kinks(loss, y), *scores(loss, y)[::10]):
             for h in (1e-3, 1e-6):
                 at = [centre + k * h for k in (-1, 0, 1)]
-                steepest = max(steepest, *(abs(loss.derivative(y, s + h) - loss.derivative(y, s)) / h for s in at))
+                steepest = max(
+                    steepest, *(abs(loss.derivative(y, s + h) - loss.derivative(y, s)) / h for s in at)
+                )
         assert steepest <= loss.smoothness * (1.0 + 1e-6)
         assert steepest >= min(loss.smoothness, 1e5) * (1.0 - 1e-5)
 
@@ -423,7 +455,11 @@ SCORES = np.linspace(-3.0, 3.0, 61)
         ("hinge", (-1.0, 1.0), lambda y, s: max(0.0, 1.0 - y * s)),
         ("squared_hinge", (-1.0, 1.0), lambda y, s: max(0.0, 1.0 - y * s) ** 2),
         ("log_loss", (-1.0, 1.0), lambda y, s: np.log1p(np.exp(-y * s))),
-        ("modified_huber", (-1.0, 1.0), lambda y, s: -4.0 * y * s if y * s < -1.0 else max(0.0, 1.0 - y * s) ** 2),
+        (
+            "modified_huber",
+            (-1.0, 1.0),
+            lambda y, s: -4.0 * y * s if y * s < -1.0 else max(0.0, 1.0 - y * s) ** 2,
+        ),
         ("perceptron", (-1.0, 1.0), lambda y, s: max(0.0, -y * s)),
         ("squared_error", (-1.7, 0.4), lambda y, s: 0.5 * (s - y) ** 2),
         ("absolute_error", (-1.7, 0.4), lambda y, s: abs(s - y)),

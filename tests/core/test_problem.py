@@ -87,7 +87,8 @@ def random_case(
 
 
 def check(X: Any, problem: Problem, point: Point, source: Source | None = None) -> Evaluation:
-    """Evaluate a point; the true values must lie within the stated errors, and so must all that the certificate says.
+    """Evaluate a point; the true values must lie within the stated errors, and so must all that the
+    certificate says.
 
     ``source``: where the rows come from, if not from the problem's own.
     """
@@ -115,7 +116,9 @@ def check(X: Any, problem: Problem, point: Point, source: Source | None = None) 
 def test_evaluations_are_exact(loss: Any, bias: Bias, form: Any) -> None:
     X, problem, point = random_case(loss, bias, form)
     found = check(X, problem, point)
-    assert found.primal_error <= 1e-13 * (1.0 + abs(found.primal))  # a bound that proved nothing would be no use
+    assert found.primal_error <= 1e-13 * (
+        1.0 + abs(found.primal)
+    )  # a bound that proved nothing would be no use
     assert found.dual_error <= 1e-13 * (1.0 + abs(found.dual) + problem.C * 400.0)
     dense = X.toarray() if sp.issparse(X) else X
     share = problem.source.weight * point.beta
@@ -166,7 +169,10 @@ def test_weight_zero_is_no_row_and_weight_two_is_two_rows(loss: Any, bias: Bias)
         ours = dataclasses.replace(whole, lam=lam)
         theirs = Problem(in_memory(spread[0], spread[1]), loss, lam, bias)
         assert (ours.C, ours.total_weight, ours.epoch_size) == (theirs.C, theirs.total_weight, 8)
-        left, right = ours.evaluate(point._replace(beta=beta)), theirs.evaluate(point._replace(beta=spread[2]))
+        left, right = (
+            ours.evaluate(point._replace(beta=beta)),
+            theirs.evaluate(point._replace(beta=spread[2])),
+        )
         assert left.primal == pytest.approx(right.primal, rel=1e-14)
         assert left.dual == pytest.approx(right.dual, rel=1e-13, abs=1e-14)
         assert left.w_of_dual == pytest.approx(right.w_of_dual, rel=1e-12, abs=1e-13)
@@ -214,12 +220,33 @@ def test_the_relative_gap() -> None:
 def test_an_optimum_of_zero_is_certified() -> None:
     problem = Problem(in_memory(np.ones((3, 1)), np.zeros(3)), Squared(), 1.0)
     certificate = problem.certificate(*problem.zero_point()[1][:4])
-    assert (certificate.primal, certificate.dual, certificate.gap, certificate.relative_gap) == (0.0, 0.0, 0.0, 0.0)
+    assert (certificate.primal, certificate.dual, certificate.gap, certificate.relative_gap) == (
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    )
 
 
-# ---- attacks -------------------------------------------------------------------------------------------------------
+# ---- attacks
+# -------------------------------------------------------------------------------------------------------
 
-NASTY = (0.0, 1.0, -1.0, 1.0 + 2.0**-52, 1.0 - 2.0**-53, 3.0, -7.5, 0.1, 1e12, -1e12, 1e-12, -1e-12, 1e5, 1.0 / 3.0)
+NASTY = (
+    0.0,
+    1.0,
+    -1.0,
+    1.0 + 2.0**-52,
+    1.0 - 2.0**-53,
+    3.0,
+    -7.5,
+    0.1,
+    1e12,
+    -1e12,
+    1e-12,
+    -1e-12,
+    1e5,
+    1.0 / 3.0,
+)
 anything = st.one_of(st.floats(-4.0, 4.0, width=32), st.floats(-1e12, 1e12))
 entry = st.one_of(st.sampled_from(NASTY), anything.map(lambda v: v if abs(v) > 1e-30 else 0.0))
 power = st.floats(-8.0, 8.0).map(lambda exponent: 10.0**exponent)
@@ -227,7 +254,9 @@ power = st.floats(-8.0, 8.0).map(lambda exponent: 10.0**exponent)
 
 @st.composite
 def cases(draw: st.DrawFn, loss: Any) -> tuple[Any, Problem, Point]:
-    """Small problems with empty and repeated rows, zero columns, all scales, extreme C; beta anywhere in its box."""
+    """Small problems with empty and repeated rows, zero columns, all scales, extreme C; beta anywhere in its
+    box.
+    """
     n, d = draw(st.integers(1, 6)), draw(st.integers(1, 4))
     X = np.array(draw(st.lists(entry, min_size=n * d, max_size=n * d))).reshape(n, d)
     X *= draw(st.sampled_from([1.0, 1e-12, 1e12]))
@@ -238,17 +267,23 @@ def cases(draw: st.DrawFn, loss: Any) -> tuple[Any, Problem, Point]:
         y = np.array(draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=n, max_size=n)))
     else:
         y = np.array(draw(st.lists(st.one_of(entry, st.floats(-1e10, 1e10)), min_size=n, max_size=n)))
-    weight = np.array(draw(st.lists(st.sampled_from([1.0, 0.0, 2.0, 1e-6, 1e6, 0.1]), min_size=n, max_size=n)))
+    weight = np.array(
+        draw(st.lists(st.sampled_from([1.0, 0.0, 2.0, 1e-6, 1e6, 0.1]), min_size=n, max_size=n))
+    )
     weight[draw(st.integers(0, n - 1))] = 1.0
     X = FORMS[draw(st.sampled_from(sorted(FORMS)))](X)
     kinds = st.sampled_from(["none", "augmented", "centred"])
-    bias = {"none": NoBias(), "augmented": AugmentedBias(draw(power)), "centred": Centred(draw(entry), draw(power))}[
-        draw(kinds)
-    ]
+    bias = {
+        "none": NoBias(),
+        "augmented": AugmentedBias(draw(power)),
+        "centred": Centred(draw(entry), draw(power)),
+    }[draw(kinds)]
     problem = Problem(in_memory(X, y, weight), loss, draw(power), bias)
     w = np.array(draw(st.lists(entry, min_size=d, max_size=d))) * draw(st.sampled_from([1.0, 1e-12, 1e12]))
     b = 0.0 if bias.kind == "none" else draw(entry)
-    share = draw(st.lists(st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0.0, 1.0)), min_size=n, max_size=n))
+    share = draw(
+        st.lists(st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0.0, 1.0)), min_size=n, max_size=n)
+    )
     return X, problem, Point(w, b, feasible(loss, y, share))
 
 
@@ -263,7 +298,9 @@ def test_weak_duality_and_exactness_whatever_the_problem(loss: Any) -> None:
 
 
 def opposite_rows(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
-    """Rows in pairs x and -x (plus a little), the same beta on both, and a C of 1e8: w(beta) cancels to dust."""
+    """Rows in pairs x and -x (plus a little), the same beta on both, and a C of 1e8: w(beta) cancels to
+    dust.
+    """
     half = rng.normal(size=(10, 4))
     X = np.concatenate([half, -half * (1.0 + 1e-15 * rng.integers(0, 3, size=half.shape))])
     y = np.ones(20) if loss.task == "classification" else rng.normal(size=20)
@@ -280,7 +317,9 @@ def wild_columns(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.nd
 
 
 def at_the_kink(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
-    """Terms of 1e8 that cancel to a score at a kink of the loss, which may fall on either side; next to no ridge."""
+    """Terms of 1e8 that cancel to a score at a kink of the loss, which may fall on either side; next to no
+    ridge.
+    """
     width = {"huber": 0.7, "epsilon-insensitive": 0.1, "squared-epsilon-insensitive": 0.1}.get(loss.name, 0.0)
     X = rng.normal(size=(30, 4)) * 1e16
     w = rng.uniform(1.0, 2.0, size=4) * 1e-8
@@ -292,7 +331,11 @@ def at_the_kink(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.nda
 
 def long_rows(rng: np.random.Generator, loss: Any) -> tuple[np.ndarray, np.ndarray, Point, float]:
     """600 terms of alternating sign that nearly cancel, in every score."""
-    X = np.tile([1.0, -1.0], 300) * (1.0 + 1e-13 * rng.normal(size=(3, 600))) * np.repeat(rng.uniform(1, 1e6, 300), 2)
+    X = (
+        np.tile([1.0, -1.0], 300)
+        * (1.0 + 1e-13 * rng.normal(size=(3, 600)))
+        * np.repeat(rng.uniform(1, 1e6, 300), 2)
+    )
     y = np.array([1.0, -1.0, 1.0]) if loss.task == "classification" else rng.normal(size=3)
     return X, y, Point(np.ones(600) / 3.0, 0.0, feasible(loss, y, rng.random(3))), 1e-4
 
@@ -321,7 +364,11 @@ def test_attacks_on_the_rounding_bounds(loss: Any, attack: Any) -> None:
     X, y, point, lam = attack(np.random.default_rng(0), loss)
     check(X, Problem(in_memory(X, y), loss, lam), point)
     X, y, point, lam = attack(np.random.default_rng(1), loss)
-    check(X, Problem(in_memory(sp.csr_matrix(X), y), loss, lam, AugmentedBias(30.0)), point._replace(b=-1.0 / 3.0))
+    check(
+        X,
+        Problem(in_memory(sp.csr_matrix(X), y), loss, lam, AugmentedBias(30.0)),
+        point._replace(b=-1.0 / 3.0),
+    )
 
 
 def test_the_norm_of_w_and_the_change_of_form_stay_within_the_bound() -> None:
@@ -344,7 +391,9 @@ def test_the_norm_of_w_and_the_change_of_form_stay_within_the_bound() -> None:
     ],
     ids=["tiny weights", "tiny values", "subnormal weights", "tiny moment", "tiny everything"],
 )
-def test_no_square_vanishes_unnoticed(value: float, columns: int, weight: float, lam: float, beta: float) -> None:
+def test_no_square_vanishes_unnoticed(
+    value: float, columns: int, weight: float, lam: float, beta: float
+) -> None:
     """Numbers whose squares underflow are refused, or the bound covers what is lost."""
     X = np.full((1, columns), value)
     try:
@@ -372,7 +421,9 @@ def in_parts(source: Any, edges: list[int], threads: int = 1) -> InMemory:
 
 
 @pytest.mark.parametrize(
-    ("lam", "bias"), [(1e6, NoBias()), (1e-6, NoBias()), (1e6, Centred(-1e3, 1.0))], ids=["losses", "ridge", "balance"]
+    ("lam", "bias"),
+    [(1e6, NoBias()), (1e-6, NoBias()), (1e6, Centred(-1e3, 1.0))],
+    ids=["losses", "ridge", "balance"],
 )
 @pytest.mark.parametrize("parts", [1, 2, 1200])
 def test_small_terms_add_up(lam: float, bias: Bias, parts: int) -> None:
@@ -436,7 +487,9 @@ def test_rows_from_a_feed_are_evaluated_as_exactly(kind: str, loss: Any, tmp_pat
 
 
 def test_the_heaviest_row_does_not_hide_the_others() -> None:
-    """P(0) = 1, and the bound from all duals at 1 is just below: a sum of weights without the ones would exceed it."""
+    """P(0) = 1, and the bound from all duals at 1 is just below: a sum of weights without the ones would
+    exceed it.
+    """
     n = 2001
     X, y, weight = np.full((n, 1), 1e-9), np.ones(n), np.ones(n)
     weight[0] = 2.0**53
@@ -496,7 +549,9 @@ def test_losses_far_from_the_origin_are_not_rounded_up() -> None:
             told = _losses_beyond(sign * y, np.ones(3), squared_norms, loss, length, sign, reach)
             size = [Fraction(float(np.sqrt(v))) * Fraction(1.001) * Fraction(length) for v in squared_norms]
             scores = [Fraction(sign) * (Fraction(reach) - far) for far in size]
-            true = sum(exact.value(loss, sign * t, score) for t, score in zip(y.tolist(), scores, strict=True))
+            true = sum(
+                exact.value(loss, sign * t, score) for t, score in zip(y.tolist(), scores, strict=True)
+            )
             assert Fraction(told) <= true * Fraction(1.0001)
 
 
@@ -536,7 +591,9 @@ def test_parts_and_threads(loss: Any) -> None:
 
 def test_parts_that_cancel_each_other() -> None:
     """Parts of 1e16 that leave a remainder of a few units."""
-    X = np.array([[1.0], [1e16], [1.0], [-1e16], [3.0], [1e16], [-1e16], [1.0], [1.0], [1e16], [-1e16], [1.0]])
+    X = np.array(
+        [[1.0], [1e16], [1.0], [-1e16], [3.0], [1e16], [-1e16], [1.0], [1.0], [1e16], [-1e16], [1.0]]
+    )
     source = in_parts(in_memory(X, np.ones(12)), [0, 2, 5, 9, 12])
     check(X, Problem(source, Hinge(), 0.1), Point(np.zeros(1), 0.0, np.ones(12)))
 

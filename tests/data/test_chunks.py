@@ -75,7 +75,9 @@ def test_threaded_and_lockstep_give_the_same_pieces_in_the_order_of_each_pass(at
 def test_every_block_is_seen_before_it_is_handed_over() -> None:
     for lockstep in (True, False):
         seen: list[int] = []
-        reader = Reader(numbered, orders, lockstep=lockstep, seen=lambda piece, seen=seen: seen.append(piece.position))
+        reader = Reader(
+            numbered, orders, lockstep=lockstep, seen=lambda piece, seen=seen: seen.append(piece.position)
+        )
         for k in range(9):
             piece = reader.take(wait=True)
             assert piece is not None
@@ -112,7 +114,9 @@ def test_a_reader_waits_when_nobody_takes() -> None:
 
 
 @pytest.mark.parametrize("lockstep", [True, False])
-@pytest.mark.parametrize("error", [InputError("row 7 is bad"), OSError(5, "disk"), RuntimeError("odd"), MemoryError()])
+@pytest.mark.parametrize(
+    "error", [InputError("row 7 is bad"), OSError(5, "disk"), RuntimeError("odd"), MemoryError()]
+)
 def test_what_goes_wrong_is_raised_where_it_is_taken(error: Exception, lockstep: bool) -> None:
     def load(k: int) -> Block:
         if k == 2:
@@ -225,7 +229,9 @@ def test_chunks_of_a_store_are_its_rows(
     X, y, weight = data()
     X = X.astype(np.float32)
     path = tmp_path / "rows.arrow"
-    write_store(path, X, y, weight if weighted else None, keep_order=True, dtype=dtype, compression=compression)
+    write_store(
+        path, X, y, weight if weighted else None, keep_order=True, dtype=dtype, compression=compression
+    )
     feed = StoreFeed(Store(path))
     assert feed.chunks > 3
     total = weight.sum() if weighted else 50
@@ -241,11 +247,15 @@ def test_chunks_of_a_store_are_its_rows(
     labels = [feed.labelled(k) for k in range(feed.chunks)]
     np.testing.assert_array_equal(np.concatenate([label for label, _ in labels]), y)
     if weighted:
-        np.testing.assert_array_equal(np.concatenate([share for _, share in labels if share is not None]), weight)
+        np.testing.assert_array_equal(
+            np.concatenate([share for _, share in labels if share is not None]), weight
+        )
         assert feed.labels == [(label, weight[y == label].sum()) for label in (-1.0, 1.0)]
 
 
-def test_rows_without_entries_and_batches_without_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_without_entries_and_batches_without_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small_batches(monkeypatch, 60)
     X = np.zeros((12, 3))
     X[7, 1] = 2.0
@@ -256,7 +266,9 @@ def test_rows_without_entries_and_batches_without_any(tmp_path: Path, monkeypatc
     assert_rows([feed.load(k, True) for k in range(feed.chunks)], X, y, None)
 
 
-def test_a_damaged_batch_is_found_when_it_is_first_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_batch_is_found_when_it_is_first_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small_batches(monkeypatch)
     X, y, _ = data()
     path = tmp_path / "rows.arrow"
@@ -421,7 +433,9 @@ def test_a_source_on_disk_is_the_source_in_memory() -> None:
     source = OnDisk(FromMemory(whole, rows=7), memory_budget=10**6)
     assert (source.n, source.d, source.entries, source.in_memory) == (50, 9, whole.entries, False)
     blocks = list(source.blocks())
-    np.testing.assert_array_equal(np.concatenate([block.squared_norms for block in blocks]), whole.squared_norms)
+    np.testing.assert_array_equal(
+        np.concatenate([block.squared_norms for block in blocks]), whole.squared_norms
+    )
     np.testing.assert_array_equal(np.concatenate([block.weight for block in blocks]), weight)
     rng = np.random.default_rng(1)
     for loss in ("hinge", "logistic", "squared"):
@@ -431,7 +445,9 @@ def test_a_source_on_disk_is_the_source_in_memory() -> None:
         assert abs(left.primal - right.primal) <= left.rounding
         assert abs(left.dual - right.dual) <= left.rounding
         assert there.value_at_zero == pytest.approx(here.value_at_zero, rel=1e-14)
-        np.testing.assert_allclose(there.model_of(0.3 * y, 0.0)[0], here.model_of(0.3 * y, 0.0)[0], rtol=1e-12)
+        np.testing.assert_allclose(
+            there.model_of(0.3 * y, 0.0)[0], here.model_of(0.3 * y, 0.0)[0], rtol=1e-12
+        )
 
 
 def test_targets_are_made_of_labels_and_checked_once() -> None:

@@ -118,7 +118,12 @@ def test_a_store_that_is_deleted_or_replaced_is_read_on(name: str, fault: str, s
     assert outcome.certificate.primal == pytest.approx(here.certificate.primal, rel=2e-3)
 
 
-ERRORS = [InputError("rows.arrow: no more"), OSError(5, "Input/output error"), RuntimeError("a cable"), MemoryError()]
+ERRORS = [
+    InputError("rows.arrow: no more"),
+    OSError(5, "Input/output error"),
+    RuntimeError("a cable"),
+    MemoryError(),
+]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
@@ -134,7 +139,9 @@ def test_whatever_the_reader_stumbles_over_leaves_the_best_model(
         return load(self, k, first)
 
     monkeypatch.setattr(StoreFeed, "load", failing)
-    outcome = dualgap.fit(store, solver=name, cache=80, gap=0.0, time_limit=40.0, watchers=[After(broken.set)])
+    outcome = dualgap.fit(
+        store, solver=name, cache=80, gap=0.0, time_limit=40.0, watchers=[After(broken.set)]
+    )
     assert_kept(outcome, "rows.arrow")
 
 
@@ -153,7 +160,9 @@ def test_a_reader_that_fails_at_once_says_so(name: str, store: Path, monkeypatch
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fault_at_the_very_end_does_not_take_the_model_away(name: str, store: Path) -> None:
-    """The callback stops the run; evaluating its last point would need the file, which is gone bad by then."""
+    """The callback stops the run; evaluating its last point would need the file, which is gone bad by
+    then.
+    """
     seen = 0
 
     def callback(record: Any) -> bool:
@@ -214,7 +223,9 @@ def test_a_slow_reader_is_waited_for() -> None:
             time.sleep(0.05)  # the default of 1,000 epochs takes half as long
             yield X[k : k + 100], y[k : k + 100]
 
-    outcome = dualgap.fit(ChunkFeed(start, name="the table"), solver="cached-loops", cache=80, time_limit=40.0)
+    outcome = dualgap.fit(
+        ChunkFeed(start, name="the table"), solver="cached-loops", cache=80, time_limit=40.0
+    )
     assert outcome.converged, outcome.reason
 
 
@@ -227,7 +238,9 @@ def test_a_table_that_shrinks_ends_the_run_too() -> None:
         if next(count) < 5:
             yield X[200:], y[200:]
 
-    outcome = dualgap.fit(ChunkFeed(start, name="the table"), solver="cached-loops", cache=80, gap=0.0, time_limit=40.0)
+    outcome = dualgap.fit(
+        ChunkFeed(start, name="the table"), solver="cached-loops", cache=80, gap=0.0, time_limit=40.0
+    )
     assert_kept(outcome, "the table: ended at chunk 1, and had 2 before")
 
 
@@ -287,7 +300,9 @@ def test_a_full_disk_is_one_line(target: str, store: Path, tmp_path: Path) -> No
         assert json.loads((tmp_path / "t.jsonl").read_text().splitlines()[-1])["relative_gap"] <= 1e-3
 
 
-def test_a_damaged_store_is_one_line_and_leaves_a_model_if_it_was_read_once(store: Path, tmp_path: Path) -> None:
+def test_a_damaged_store_is_one_line_and_leaves_a_model_if_it_was_read_once(
+    store: Path, tmp_path: Path
+) -> None:
     begin = StoreFeed(dualgap.files.Store(store))._places[1][0]
     content = bytearray(store.read_bytes())
     content[begin + 40] ^= 4

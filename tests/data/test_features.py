@@ -39,7 +39,9 @@ def narrowed(X: Any) -> Any:
 @given(seed=st.integers(0, 1000), n=st.integers(1, 8), d=st.integers(1, 12))
 @settings(max_examples=40, deadline=None)
 def test_inner_products_are_those_of_all_pairs(seed: int, n: int, d: int) -> None:
-    """<phi(x), phi(z)> = <x, z> + sum over i <= j of x_i x_j z_i z_j, where no two features meet in a column."""
+    """<phi(x), phi(z)> = <x, z> + sum over i <= j of x_i x_j z_i z_j, where no two features meet in a
+    column.
+    """
     X = sp.random(n, d, density=0.5, random_state=seed, format="csr")
     grown = narrowed(expanded(X, Poly2(28)))
     dense = X.toarray()
@@ -68,8 +70,13 @@ def test_words_are_counted(texts: list[str], k: int) -> None:
     places: dict[str, int] = {}
     for row, text in enumerate(texts):
         words = Counter(text[p : p + k] for p in range(len(text) - k + 1))
-        found = dict(zip(grown.indices[grown.indptr[row] : grown.indptr[row + 1]].tolist(),
-                         grown.data[grown.indptr[row] : grown.indptr[row + 1]].tolist(), strict=True))  # fmt: skip
+        found = dict(
+            zip(
+                grown.indices[grown.indptr[row] : grown.indptr[row + 1]].tolist(),
+                grown.data[grown.indptr[row] : grown.indptr[row + 1]].tolist(),
+                strict=True,
+            )
+        )
         assert sorted(found.values()) == sorted(map(float, words.values()))
         for word, count in words.items():  # the same word has the same column in every row
             candidates = [column for column, value in found.items() if value == count]
@@ -126,7 +133,9 @@ def test_disk_and_memory_agree(tmp_path: Path) -> None:
 
 def test_a_transformer_without_a_state_will_do() -> None:
     X, y = rows()
-    doubled = dualgap.fit(X, y, expand=FunctionTransformer(lambda rows: rows * 2.0, accept_sparse=True), C=0.25)
+    doubled = dualgap.fit(
+        X, y, expand=FunctionTransformer(lambda rows: rows * 2.0, accept_sparse=True), C=0.25
+    )
     plain = dualgap.fit(X * 2.0, y, C=0.25)
     assert np.array_equal(doubled.coef, plain.coef)
     with pytest.raises(InputError, match="must be fitted"):

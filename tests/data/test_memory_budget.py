@@ -1,4 +1,6 @@
-"""How much memory training may take: what is refused, what is streamed by itself, and what a process really uses."""
+"""How much memory training may take: what is refused, what is streamed by itself, and what a process really
+uses.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,9 @@ def test_a_budget_that_holds_everything_reads_into_memory(store: Path) -> None:
 
 def test_a_feed_that_fits_is_read_into_memory(store: Path) -> None:
     X, y = rows()
-    outcome = dualgap.fit(ChunkFeed(lambda: iter([(X[:100], y[:100]), (X[100:], y[100:])])), memory_budget=10**9)
+    outcome = dualgap.fit(
+        ChunkFeed(lambda: iter([(X[:100], y[:100]), (X[100:], y[100:])])), memory_budget=10**9
+    )
     assert outcome.problem.source.in_memory
     assert np.array_equal(outcome.coef, dualgap.fit(sp.csr_array(X), y, sample_weight=np.ones(300)).coef)
 
@@ -117,7 +121,9 @@ def test_a_store_beyond_the_free_memory_is_streamed_and_the_user_is_told(
         assert dualgap.fit(store).problem.source.in_memory
     monkeypatch.setattr(opening, "available_memory", lambda: int(size / 0.6) - 10)
     monkeypatch.setattr("dualgap.solvers.out_of_core.engine.capacity", lambda problem, cache: 100)
-    with pytest.warns(UserWarning, match=r"rows.arrow needs about .* streamed from disk.*memory_budget") as told:
+    with pytest.warns(
+        UserWarning, match=r"rows.arrow needs about .* streamed from disk.*memory_budget"
+    ) as told:
         outcome = dualgap.fit(store)
     assert Path(told[0].filename) == Path(__file__)  # the line of the caller
     assert not outcome.problem.source.in_memory
@@ -128,7 +134,9 @@ def test_a_store_beyond_the_free_memory_is_streamed_and_the_user_is_told(
         assert not dualgap.fit(store, memory_budget=size - 1).problem.source.in_memory
 
 
-def test_a_budget_is_kept_even_if_a_number_of_rows_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_is_kept_even_if_a_number_of_rows_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """cache= says how many rows; where the budget cannot hold so many, one of the two is wrong."""
     small_batches(monkeypatch, 20_000)
     X, y = rows(4000, 50)
@@ -170,7 +178,10 @@ def test_what_rows_on_disk_cannot_have(store: Path) -> None:
 
 def test_validation_on_rows_of_their_own_works(store: Path) -> None:
     X, y = rows()
-    how = {"cache": 50, "lockstep": True}  # otherwise the machine decides how far the trainer gets before a certificate
+    how = {
+        "cache": 50,
+        "lockstep": True,
+    }  # otherwise the machine decides how far the trainer gets before a certificate
     outcome = dualgap.fit(store, **how, validation=(X[:80], y[:80]), patience=2, gap=0.0, max_epochs=2000)
     values = [record.measures["validation"] for record in outcome.trace]
     assert outcome.reason.name == "early"
@@ -187,13 +198,16 @@ def test_labels_that_are_not_signs_become_signs_and_regression_takes_them_as_the
     line = dualgap.fit(tmp_path / "rows.arrow", cache=50, loss="squared", bias="augmented")
     assert line.classes is None
     assert line.certificate.primal == pytest.approx(
-        dualgap.fit(X, np.where(y > 0, 7.0, 3.0), loss="squared", bias="augmented").certificate.primal, rel=2e-3
+        dualgap.fit(X, np.where(y > 0, 7.0, 3.0), loss="squared", bias="augmented").certificate.primal,
+        rel=2e-3,
     )
 
 
 def test_the_command_line_keeps_to_it(store: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.model"
-    assert "memory_budget=2000 is too little" in run("train", store, "-o", model, "--memory-budget", "2kB").error
+    assert (
+        "memory_budget=2000 is too little" in run("train", store, "-o", model, "--memory-budget", "2kB").error
+    )
     assert not model.exists()
     refused = run("train", store, "-o", model, "--memory-budget", "20kB", "--solver", "dcd").error
     assert all(name in refused for name in DISK)
@@ -239,7 +253,8 @@ outcome = train(large, memory_budget=budget)
 over.set()
 thread.join()
 slots = int(outcome.state.solver.ids.size)
-print(json.dumps([peak - start, slots, outcome.problem.source.in_memory, outcome.trace[-1].measures["passes"]]))
+passes = outcome.trace[-1].measures["passes"]
+print(json.dumps([peak - start, slots, outcome.problem.source.in_memory, passes]))
 """
 
 
@@ -266,10 +281,15 @@ def written(path: Path, n: int, d: int, entries: int) -> Path:
     ("shape", "budgets"),
     [("long", {"cached-loops": (60, 120), "selective-block": (60,)}), ("short", {"cached-loops": (150,)})],
 )
-def test_a_process_keeps_to_its_budget(shape: str, budgets: dict[str, tuple[int, ...]], tmp_path: Path) -> None:
+def test_a_process_keeps_to_its_budget(
+    shape: str, budgets: dict[str, tuple[int, ...]], tmp_path: Path
+) -> None:
     """RssAnon above its value at the start of training <= budget + (8 n + 24 d) + 100 MB."""
     n, d, entries = SHAPES[shape]
-    small, large = written(tmp_path / "small.arrow", 240, d, entries), written(tmp_path / "large.arrow", n, d, entries)
+    small, large = (
+        written(tmp_path / "small.arrow", 240, d, entries),
+        written(tmp_path / "large.arrow", n, d, entries),
+    )
     for solver, budget in [(solver, 10**6 * budget) for solver, found in budgets.items() for budget in found]:
         epochs = 14 if solver == "cached-loops" else 21  # enough for a pass
         command = [sys.executable, "-c", MEASURED, *map(str, (small, large, budget, solver, epochs))]
@@ -279,5 +299,7 @@ def test_a_process_keeps_to_its_budget(shape: str, budgets: dict[str, tuple[int,
         assert not resident
         assert passes > 1
         assert slots * entries * 8 > 0.1 * budget  # it is used, too: short rows cost more than their entries
-        assert used <= budget + 8 * n + 24 * d + 15_000_000  # far from the allowance, as large budgets must be, too
+        assert (
+            used <= budget + 8 * n + 24 * d + 15_000_000
+        )  # far from the allowance, as large budgets must be, too
     large.unlink()

@@ -17,8 +17,12 @@ from dualgap.runtime.errors import InputError
 SLOTS = 6
 
 
-def block_of(lengths: list[int], first: int, weight: list[float], dtype: Any = np.float64, before: int = 3) -> Block:
-    """Rows of those lengths, each entry told apart from all others; a block need not begin where its arrays do."""
+def block_of(
+    lengths: list[int], first: int, weight: list[float], dtype: Any = np.float64, before: int = 3
+) -> Block:
+    """Rows of those lengths, each entry told apart from all others; a block need not begin where its arrays
+    do.
+    """
     n, total = len(lengths), sum(lengths)
     starts = before + np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     serial = 1000.0 * first + np.arange(before + total)
@@ -26,7 +30,9 @@ def block_of(lengths: list[int], first: int, weight: list[float], dtype: Any = n
     numbers = first + np.arange(n)
     y, squared_norms = numbers + 0.25, numbers + 0.5
     span = slice(first, first + n)
-    return Block(CSR(serial.astype(dtype), columns, starts), y, np.array(weight, dtype=float), squared_norms, span)
+    return Block(
+        CSR(serial.astype(dtype), columns, starts), y, np.array(weight, dtype=float), squared_norms, span
+    )
 
 
 def ring_of(entries: int, *, grows: bool, slots: int = SLOTS, dtype: Any = np.float64) -> Ring:
@@ -113,7 +119,9 @@ def test_any_sequence_keeps_the_rows_that_are_present(operations: Any, grows: bo
     st.integers(0, 9),
     st.lists(st.integers(0, 4), max_size=SLOTS),
 )
-def test_fits_is_the_largest_number_that_goes_in(rows: list[tuple[int, float]], first: int, already: list[int]) -> None:
+def test_fits_is_the_largest_number_that_goes_in(
+    rows: list[tuple[int, float]], first: int, already: list[int]
+) -> None:
     ring, size = ring_of(12, grows=False), 0
     if already:
         there = block_of(already, 100, [1.0] * len(already))
@@ -140,7 +148,11 @@ def test_holes_are_closed_when_the_head_meets_the_end() -> None:
     second = block_of([3], 50, [1.0])
     size = ring.insert(second, 0, 1, size)
     assert (ring.head, ring.live, size) == (10, 10, 3)
-    assert held(ring, size) == {0: expected_row(first, 0), 2: expected_row(first, 2), 50: expected_row(second, 0)}
+    assert held(ring, size) == {
+        0: expected_row(first, 0),
+        2: expected_row(first, 2),
+        50: expected_row(second, 0),
+    }
 
 
 def test_a_row_longer_than_the_budget_is_refused_with_its_numbers() -> None:

@@ -30,7 +30,9 @@ def dense_again(rows: CSR | Dense, width: int) -> np.ndarray:
     if isinstance(rows, Dense):
         return rows.matrix
     n = row_count(rows)
-    return sp.csr_matrix((rows.values, rows.columns.astype(np.int64), rows.starts), shape=(n, width)).toarray()
+    return sp.csr_matrix(
+        (rows.values, rows.columns.astype(np.int64), rows.starts), shape=(n, width)
+    ).toarray()
 
 
 @kernel
@@ -83,7 +85,9 @@ def test_wide_rows_add_up_in_the_same_order(dtype: Any) -> None:
     wide, w = WideCSR(*narrow), np.random.default_rng(4).normal(size=260)
     for i in range(row_count(narrow)):
         moves = np.ones((2, 260))
-        found = [compiled_methods(rows, i, 0.3, w, move) for rows, move in zip((narrow, wide), moves, strict=True)]
+        found = [
+            compiled_methods(rows, i, 0.3, w, move) for rows, move in zip((narrow, wide), moves, strict=True)
+        ]
         assert found[0] == found[1]
         assert np.array_equal(moves[0], moves[1])
 
@@ -197,7 +201,17 @@ def unaligned(matrix: np.ndarray) -> np.ndarray:
         lambda m: m.astype(np.float16),
         lambda m: m.tolist(),
     ],
-    ids=["fortran", "big-endian", "big-endian-float32", "unaligned", "strided", "reversed", "long", "half", "lists"],
+    ids=[
+        "fortran",
+        "big-endian",
+        "big-endian-float32",
+        "unaligned",
+        "strided",
+        "reversed",
+        "long",
+        "half",
+        "lists",
+    ],
 )
 def test_arrays_that_do_not_fit_are_brought_into_form(change: Any) -> None:
     rows, width, _ = as_rows(change(sample()))
@@ -237,7 +251,11 @@ def test_sparse_layouts(layout: str, family: str) -> None:
 
 
 def test_repeated_columns_are_summed_and_the_callers_matrix_left_alone() -> None:
-    data, columns, starts = np.array([1.0, 2.0, 4.0, 8.0, 16.0]), np.array([2, 0, 2, 1, 1]), np.array([0, 3, 3, 5])
+    data, columns, starts = (
+        np.array([1.0, 2.0, 4.0, 8.0, 16.0]),
+        np.array([2, 0, 2, 1, 1]),
+        np.array([0, 3, 3, 5]),
+    )
     matrix = sp.csr_matrix((data.copy(), columns.copy(), starts.copy()), shape=(3, 3))
     rows, width, lengths = as_rows(matrix)
     assert np.array_equal(dense_again(rows, width), [[2.0, 0.0, 5.0], [0.0, 0.0, 0.0], [0.0, 24.0, 0.0]])
@@ -301,7 +319,9 @@ def test_the_row_at_fault_is_named() -> None:
 
 
 def test_offsets_are_checked_before_the_columns_they_point_to() -> None:
-    """Behind the columns lie zeros, which would pass as columns: an offset beyond the end must not get there."""
+    """Behind the columns lie zeros, which would pass as columns: an offset beyond the end must not get
+    there.
+    """
     columns = np.zeros(1000, dtype=np.int32)
     columns[:12] = np.arange(12) % 4
     with pytest.raises(InputError, match="row 0 of X"):
@@ -367,7 +387,9 @@ def test_shapes_and_types_that_are_no_matrix_of_numbers() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the overflow, without compilation
-@pytest.mark.parametrize(("value", "size"), [(1e101, "large"), (1e200, "large"), (1e-101, "small"), (1e-300, "small")])
+@pytest.mark.parametrize(
+    ("value", "size"), [(1e101, "large"), (1e200, "large"), (1e-101, "small"), (1e-300, "small")]
+)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_norms_that_float64_cannot_hold_are_refused(form: Any, value: float, size: str) -> None:
     matrix = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, value]])

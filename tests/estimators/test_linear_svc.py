@@ -39,7 +39,9 @@ def make(seed: int = 0, classes: int = 2) -> tuple[Any, Any]:
     return X, y
 
 
-def hinge_objective(model: Any, X: Any, y: Any, *, C: float = 1.0, rho: float = 1.0, weight: Any = 1.0) -> float:
+def hinge_objective(
+    model: Any, X: Any, y: Any, *, C: float = 1.0, rho: float = 1.0, weight: Any = 1.0
+) -> float:
     """J of a binary model, written out: the intercept is ``rho`` times one more regularised weight."""
     margin = np.where(y == model.classes_[1], 1.0, -1.0) * (X @ model.coef_[0] + model.intercept_[0])
     ridge = 0.5 * (model.coef_[0] @ model.coef_[0] + (model.intercept_[0] / rho) ** 2)
@@ -67,7 +69,9 @@ def test_docstring_example_runs() -> None:
 def test_objective_agrees_with_scikit_learn(C: float, rho: float) -> None:
     X, y = make()
     ours = LinearSVC(C=C, tol=1e-8, bias="augmented", intercept_scaling=rho, random_state=0).fit(X, y)
-    peer = PeerSVC(C=C, loss="hinge", tol=1e-9, intercept_scaling=rho, max_iter=1_000_000, random_state=0).fit(X, y)
+    peer = PeerSVC(
+        C=C, loss="hinge", tol=1e-9, intercept_scaling=rho, max_iter=1_000_000, random_state=0
+    ).fit(X, y)
     (certificate,) = ours.certificate_
     best = hinge_objective(peer, X, y, C=C, rho=rho)
     assert certificate.form == "J"
@@ -125,7 +129,8 @@ def test_the_dual_point_gives_the_model(tol: float, bias: str) -> None:
     signs = np.where(y == model.classes_[:, None], 1, -1)
     assert (signs * model.dual_ >= 0).all()
     assert (signs * model.dual_ <= 1).all()
-    # both are the best of the run and may stem from different moments; this is as far apart as the gap lets them be
+    # both are the best of the run and may stem from different moments; this is as far apart as the gap lets
+    # them be
     shares = 0.5 * weight * model.dual_  # what SVC calls dual_coef_
     apart = shares @ X - model.coef_
     if bias == "augmented":
@@ -178,7 +183,9 @@ def test_balanced_counts_rows_by_their_weight() -> None:
     models = [
         LinearSVC(class_weight="balanced", tol=1e-10, random_state=0).fit(X, y, times),
         LinearSVC(class_weight=given, tol=1e-10, random_state=0).fit(X, y, times),
-        LinearSVC(class_weight="balanced", tol=1e-10, random_state=0).fit(X.repeat(times, axis=0), y.repeat(times)),
+        LinearSVC(class_weight="balanced", tol=1e-10, random_state=0).fit(
+            X.repeat(times, axis=0), y.repeat(times)
+        ),
     ]
     for other in models[1:]:
         np.testing.assert_allclose(models[0].coef_, other.coef_, atol=1e-7)
@@ -282,7 +289,9 @@ def test_small_integers_become_float32_once(trained_on: list[Any]) -> None:
     X, y = make(classes=3)
     small = np.round(3 * X).astype(np.int8)
     model = LinearSVC(C=0.1, random_state=0).fit(small, y)
-    assert all(values.dtype == np.float32 and np.shares_memory(values, trained_on[0]) for values in trained_on)
+    assert all(
+        values.dtype == np.float32 and np.shares_memory(values, trained_on[0]) for values in trained_on
+    )
     assert np.array_equal(model.predict(small), model.predict(small.astype(np.float32)))
 
 
@@ -349,7 +358,9 @@ def test_warm_start_begins_afresh_where_the_last_points_do_not_fit() -> None:
 def test_pipeline_and_grid_search() -> None:
     X, y = make(classes=3)
     pipeline = make_pipeline(MaxAbsScaler(), LinearSVC(random_state=0))
-    search = GridSearchCV(pipeline, {"linearsvc__C": [1e-4, 1.0], "linearsvc__loss": ["hinge", "squared-hinge"]}, cv=3)
+    search = GridSearchCV(
+        pipeline, {"linearsvc__C": [1e-4, 1.0], "linearsvc__loss": ["hinge", "squared-hinge"]}, cv=3
+    )
     search.fit(sp.csr_array(X), y)
     assert search.best_params_["linearsvc__C"] == 1.0
     assert search.best_estimator_[-1].certificate_[2].relative_gap <= 1e-3
@@ -360,7 +371,11 @@ def test_sample_weight_is_routed_through_a_search() -> None:
     weight = np.where(y == 0, 5.0, 0.2)
     direct = LinearSVC(random_state=0).fit(X, y, weight)
     with sklearn.config_context(enable_metadata_routing=True):
-        step = LinearSVC(random_state=0).set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        step = (
+            LinearSVC(random_state=0)
+            .set_fit_request(sample_weight=True)
+            .set_score_request(sample_weight=False)
+        )
         search = GridSearchCV(step, {"C": [1.0]}, cv=3).fit(X, y, sample_weight=weight)
     assert np.array_equal(search.best_estimator_.coef_, direct.coef_)
     assert not np.array_equal(LinearSVC(random_state=0).fit(X, y).coef_, direct.coef_)

@@ -17,7 +17,13 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualgap.data.fingerprint import fingerprint, hashes_in_any_order, hashes_in_order, row_hashes, values_by_hash
+from dualgap.data.fingerprint import (
+    fingerprint,
+    hashes_in_any_order,
+    hashes_in_order,
+    row_hashes,
+    values_by_hash,
+)
 from dualgap.files import Model, Proof, load_model, save_model
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.writing import check_destination, replacing
@@ -262,7 +268,9 @@ def test_scores_and_labels() -> None:
         model(task="regression", classes=None).labels(np.zeros(1))
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "m"
     save_model(file, model())
     before = file.read_bytes()
@@ -375,7 +383,10 @@ def test_hashes_know_rows_and_not_their_storage() -> None:
     unsorted = sp.csr_array((np.array([2.0, 1.0, 0.0]), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
     plain = sp.csr_array(np.array([[1.0, 0.0, 2.0]]))
     assert row_hashes(unsorted, [1]).tolist() == row_hashes(plain, [1.0], [1.0]).tolist()
-    assert row_hashes(sp.csr_array(X).astype(np.float32), Y.astype(int), np.ones(3)).tolist() == expected.tolist()
+    assert (
+        row_hashes(sp.csr_array(X).astype(np.float32), Y.astype(int), np.ones(3)).tolist()
+        == expected.tolist()
+    )
     for other in (row_hashes(X + 1e-9, Y), row_hashes(X, -Y), row_hashes(X, Y, 2 * np.ones(3))):
         assert not np.isin(other, expected).any()
 

@@ -1,4 +1,6 @@
-"""The kernel cache: it hits in the next process, misses after a change in the losses, never falls back elsewhere."""
+"""The kernel cache: it hits in the next process, misses after a change in the losses, never falls back
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ import pytest
 
 import dualgap
 
-# A small program with one kernel that calls a loss; it prints the answer and whether the machine code was loaded.
+# A small program with one kernel that calls a loss; it prints the answer and whether the machine code was
+# loaded.
 PROGRAM = """
     from dualgap.core.problem import _loss_at_zero
     from dualgap.core.losses import Hinge
@@ -30,7 +33,9 @@ PROGRAM = """
 def run(package: Path, cache: Path | str, program: str = PROGRAM, **environment: str) -> str:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA", "DUALGAP", "XDG"))}
     env |= {"PYTHONPATH": str(package.parent), "DUALGAP_CACHE": str(cache), **environment}
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], env=env, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -39,16 +44,22 @@ def run(package: Path, cache: Path | str, program: str = PROGRAM, **environment:
 def package(tmp_path: Path) -> Path:
     """A copy of the package that a test may edit."""
     source = Path(dualgap.__file__).parent
-    return Path(shutil.copytree(source, tmp_path / "copy" / "dualgap", ignore=shutil.ignore_patterns("__pycache__")))
+    return Path(
+        shutil.copytree(source, tmp_path / "copy" / "dualgap", ignore=shutil.ignore_patterns("__pycache__"))
+    )
 
 
-def test_hits_in_the_next_process_and_misses_after_a_change_in_the_losses(package: Path, tmp_path: Path) -> None:
+def test_hits_in_the_next_process_and_misses_after_a_change_in_the_losses(
+    package: Path, tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
     assert run(package, cache) == "3.0 miss"
     assert run(package, cache) == "3.0 hit"
     losses = package / "core" / "losses.py"
     text = losses.read_text()
-    changed = text.replace("return max(0.0, self.margin - y * score)", "return 2.0 * max(0.0, self.margin - y * score)")
+    changed = text.replace(
+        "return max(0.0, self.margin - y * score)", "return 2.0 * max(0.0, self.margin - y * score)"
+    )
     assert changed != text
     losses.write_text(changed)
     assert run(package, cache) == "6.0 miss"  # Numba by itself would go on answering 3.0
@@ -111,8 +122,10 @@ def test_the_stamp_covers_kernels_of_other_files_however_far_away(package: Path,
     """A kernel that calls one of another file, which calls one of a third."""
     for name, text in {
         "third": "@kernel\ndef third(x: float) -> float:\n    return 3.0 * x\n",
-        "second": "from .third import third\n\n@kernel\ndef second(x: float) -> float:\n    return third(x)\n",
-        "first": "from .second import second\n\n@kernel\ndef first(x: float) -> float:\n    return second(x)\n",
+        "second": "from .third import third\n\n"
+        "@kernel\ndef second(x: float) -> float:\n    return third(x)\n",
+        "first": "from .second import second\n\n"
+        "@kernel\ndef first(x: float) -> float:\n    return second(x)\n",
     }.items():
         (package / f"{name}.py").write_text(f"from .runtime.jit import kernel\n{text}")
     program = """
@@ -140,16 +153,22 @@ def test_types_are_all_named() -> None:
 
 
 def test_kernels_are_imported_by_name() -> None:
-    """The stamp looks at the dispatchers in a module's namespace: those behind a module's name would be missed."""
+    """The stamp looks at the dispatchers in a module's namespace: those behind a module's name would be
+    missed.
+    """
     for path in Path(dualgap.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text())
         kernels = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _is_kernel(node)]
         for kernel in kernels:
             calls = [node.func for node in ast.walk(kernel) if isinstance(node, ast.Call)]
             modules = {"rows", "loss", "rate", "np", "math"}  # arguments with methods; libraries
-            owners = {f.value.id for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)}
+            owners = {
+                f.value.id for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)
+            }
             arguments = {argument.arg for argument in kernel.args.args}
-            assert owners <= modules | arguments, f"{path.name}:{kernel.name} calls by way of {owners - modules}"
+            assert owners <= modules | arguments, (
+                f"{path.name}:{kernel.name} calls by way of {owners - modules}"
+            )
 
 
 def _is_kernel(node: ast.FunctionDef) -> bool:

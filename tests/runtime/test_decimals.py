@@ -1,5 +1,6 @@
-"""Decimal text and float64: what Python's float() says, bit for bit, both ways. As a script: a part of it, for plain
-Python."""
+"""Decimal text and float64: what Python's float() says, bit for bit, both ways. As a script: a part of it,
+for plain Python.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def check(tokens: list[str]) -> None:
     """Every token is read as float() reads it."""
     found, expected = parsed(tokens), np.array([float(token) for token in tokens])
     wrong = np.flatnonzero(found.view(np.int64) != expected.view(np.int64))
-    assert not wrong.size, f"{tokens[wrong[0]]} is read as {found[wrong[0]]!r}, and {wrong.size - 1} more are wrong"
+    assert not wrong.size, (
+        f"{tokens[wrong[0]]} is read as {found[wrong[0]]!r}, and {wrong.size - 1} more are wrong"
+    )
 
 
 def wholes(rng: np.random.Generator, n: int) -> list[int]:
@@ -62,7 +65,9 @@ def with_exponents(rng: np.random.Generator, n: int) -> list[str]:
 
 def with_points(rng: np.random.Generator, n: int) -> list[str]:
     tokens = []
-    for w, at, zeros in zip(wholes(rng, n), rng.random(n).tolist(), rng.integers(0, 4, n).tolist(), strict=True):
+    for w, at, zeros in zip(
+        wholes(rng, n), rng.random(n).tolist(), rng.integers(0, 4, n).tolist(), strict=True
+    ):
         digits = "0" * zeros + str(w)
         cut = int(at * (len(digits) + 1))
         tokens.append(f"{digits[:cut]}.{digits[cut:]}")
@@ -71,16 +76,23 @@ def with_points(rng: np.random.Generator, n: int) -> list[str]:
 
 def with_everything(rng: np.random.Generator, n: int) -> list[str]:
     tails = [f"e{q}" for q in range(-280, 281)]
-    return [token + tails[k] for token, k in zip(with_points(rng, n), rng.integers(0, len(tails), n), strict=True)]
+    return [
+        token + tails[k] for token, k in zip(with_points(rng, n), rng.integers(0, len(tails), n), strict=True)
+    ]
 
 
 def short(rng: np.random.Generator, n: int) -> list[str]:
     """The numbers of most files: few digits, small exponents."""
-    return [f"{x:.{k}g}" for x, k in zip(rng.normal(size=n).tolist(), rng.integers(1, 18, n).tolist(), strict=True)]
+    return [
+        f"{x:.{k}g}"
+        for x, k in zip(rng.normal(size=n).tolist(), rng.integers(1, 18, n).tolist(), strict=True)
+    ]
 
 
 @pytest.mark.parametrize("kind", [with_exponents, with_points, with_everything, short])
-def test_millions_of_random_decimals_without_a_careful_look(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_millions_of_random_decimals_without_a_careful_look(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def careful(line: bytes, allowed: Range) -> None:
         raise AssertionError(f"{line!r} must not need the slow parser")
 
@@ -90,15 +102,18 @@ def test_millions_of_random_decimals_without_a_careful_look(kind: Any, monkeypat
 
 
 def near_halfway() -> Iterator[str]:
-    """For every power of ten, those w below 10^18 for which w 10^q is nearest to a number of 54 bits, by continued
-    fractions. Where the 54th bit is 1, such a product is next to a tie."""
+    """For every power of ten, those w below 10^18 for which w 10^q is nearest to a number of 54 bits, by
+    continued fractions. Where the 54th bit is 1, such a product is next to a tie.
+    """
     for q in range(-330, 309):
         for bits in (50, 53, 55, 57, 58, 59):
             low = 1 << bits
             a, b = (low * 10**q, low) if q >= 0 else (low, low * 10**-q)
             shift = 54 - bits - (a.bit_length() - b.bit_length())
             a, b = (a << shift, b) if shift > 0 else (a, b << -shift)
-            excess = max(0, min(a.bit_length(), b.bit_length()) - 300)  # far more than convergents of 60 bits need
+            excess = max(
+                0, min(a.bit_length(), b.bit_length()) - 300
+            )  # far more than convergents of 60 bits need
             a, b = a >> excess, b >> excess
             before, now = 1, 0  # denominators of the convergents
             while b and now < 2 * low:
@@ -139,9 +154,19 @@ def exactly(number: Fraction) -> str:
 
 
 def borders(n: int) -> Iterator[str]:
-    """Around the smallest and largest numbers: neighbours, and what is half way between them, to the last digit."""
+    """Around the smallest and largest numbers: neighbours, and what is half way between them, to the last
+    digit.
+    """
     with decimal.localcontext(decimal.Context(prec=1100)):
-        for border in (5e-324, 1e-323, 2.2250738585072014e-308, 1e-307, 1.7976931348623157e308, 1e-290, 1e290):
+        for border in (
+            5e-324,
+            1e-323,
+            2.2250738585072014e-308,
+            1e-307,
+            1.7976931348623157e308,
+            1e-290,
+            1e290,
+        ):
             for direction in (0.0, math.inf):
                 at = border
                 for _ in range(n):
@@ -156,7 +181,15 @@ def borders(n: int) -> Iterator[str]:
 def test_the_smallest_and_the_largest_numbers() -> None:
     last = "1.797693134862315807e308"  # what lies just below the limit beyond which float() says inf
     tokens = [token for token in borders(40) if float(token) < np.inf]
-    tokens += [last, "2.4703282292062327208e-324", "2.4703282292062328e-324", "1e-400", "0e400", "0.0e99999", "-0.0e-9"]
+    tokens += [
+        last,
+        "2.4703282292062327208e-324",
+        "2.4703282292062328e-324",
+        "1e-400",
+        "0e400",
+        "0.0e99999",
+        "-0.0e-9",
+    ]
     tokens += [f"{k}e{q}" for k in (1, 9, 17, 179, 22250738585072014) for q in range(-345, 310)]
     check([token for token in tokens if float(token) < np.inf])
 
@@ -174,7 +207,11 @@ def test_random_subnormals() -> None:
 )
 @settings(max_examples=400)
 def test_long_digits(digits: str, cut: int, zeros: int, q: int) -> None:
-    tokens = [f"{digits[:cut]}.{digits[cut:]}e{q}", f"0.{'0' * zeros}{digits}e{q}", f"{digits}{'0' * zeros}e-{zeros}"]
+    tokens = [
+        f"{digits[:cut]}.{digits[cut:]}e{q}",
+        f"0.{'0' * zeros}{digits}e{q}",
+        f"{digits}{'0' * zeros}e-{zeros}",
+    ]
     tokens = [token for token in tokens if abs(float(token)) < np.inf]
     if tokens:
         check(tokens)
@@ -227,7 +264,9 @@ def around_powers(rng: np.random.Generator, n: int) -> Any:
 
 
 def wholes_and_bits(rng: np.random.Generator, n: int) -> Any:
-    return np.concatenate([rng.integers(-(2**63), 2**63, n).astype(float), rng.integers(-(2**56), 2**56, n) / 8.0])
+    return np.concatenate(
+        [rng.integers(-(2**63), 2**63, n).astype(float), rng.integers(-(2**56), 2**56, n) / 8.0]
+    )
 
 
 def few_decimals(rng: np.random.Generator, n: int) -> Any:
@@ -243,10 +282,22 @@ def subnormals(rng: np.random.Generator, n: int) -> Any:
 
 def around_whole(rng: np.random.Generator, n: int) -> Any:
     """Where whole numbers are the only ones, and half of them, and where texts get an exponent."""
-    return np.concatenate([start + np.arange(-3000.0, 3000.0) / 2 for start in (2.0**52, 2.0**53, 2.0**54, 1e16, 1e17)])
+    return np.concatenate(
+        [start + np.arange(-3000.0, 3000.0) / 2 for start in (2.0**52, 2.0**53, 2.0**54, 1e16, 1e17)]
+    )
 
 
-KINDS = [any_numbers, rounded, singles, plain, around_powers, wholes_and_bits, few_decimals, subnormals, around_whole]
+KINDS = [
+    any_numbers,
+    rounded,
+    singles,
+    plain,
+    around_powers,
+    wholes_and_bits,
+    few_decimals,
+    subnormals,
+    around_whole,
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -265,8 +316,23 @@ def test_what_is_written_has_the_digits_of_repr_and_reads_back_as_the_same(kind:
     [
         ["0", "-0", "7", "-1", "10", "99999999", "100000000", "9007199254740991", "9007199254740992"],
         ["10000000000000000", "12345678901234568", "1e17", "1e23", "1.7976931348623157e308"],
-        ["0.5", "-0.1", "99.99", "2.5", "0.30000000000000004", "0.00001", "0.00001234", "0.000012345678901234568"],
-        ["1234567.12345678", "9999999.99999999", "12345678.12345678", "123456789.12345679", "1234567890123456.8"],
+        [
+            "0.5",
+            "-0.1",
+            "99.99",
+            "2.5",
+            "0.30000000000000004",
+            "0.00001",
+            "0.00001234",
+            "0.000012345678901234568",
+        ],
+        [
+            "1234567.12345678",
+            "9999999.99999999",
+            "12345678.12345678",
+            "123456789.12345679",
+            "1234567890123456.8",
+        ],
         ["9.5e-6", "1e-8", "1.25e-7", "2.2250738585072014e-308", "1e-323", "5e-324"],
     ],
 )
@@ -297,7 +363,9 @@ def test_the_longest_texts_have_room() -> None:
 
 def test_the_same_as_plain_python() -> None:
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run([sys.executable, "-W", "error", __file__], env=environment, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", __file__], env=environment, capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
     assert "all hold" in run.stdout
 

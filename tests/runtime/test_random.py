@@ -1,4 +1,6 @@
-"""The generator: the published algorithm, the same numbers compiled and as plain Python, and no bias anywhere."""
+"""The generator: the published algorithm, the same numbers compiled and as plain Python, and no bias
+anywhere.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def test_it_is_xoshiro128() -> None:
 
 
 def test_known_answers() -> None:
-    """The first two by hand from the state 1, 2, 3, 4: rotl(1 + 4, 7) + 1; then the state is 7, 0, 1026, 12288."""
+    """The first two by hand from the state 1, 2, 3, 4: rotl(1 + 4, 7) + 1; then the state is 7, 0, 1026,
+    12288.
+    """
     rng = np.array([1, 2, 3, 4], dtype=np.uint64)
     assert int(next_word(rng)) == (5 << 7) + 1
     assert rng.tolist() == [7, 0, 1026, 12288]
@@ -105,7 +109,9 @@ def test_below_is_unbiased(bound: int) -> None:
 
 
 def test_below_rejects_what_would_tilt_large_bounds() -> None:
-    """Scaled to 3/4 of the words without rejection, every third number would come twice as often as the others."""
+    """Scaled to 3/4 of the words without rejection, every third number would come twice as often as the
+    others.
+    """
     rng = generator(2)
     found = np.array([int(below(rng, 3 * 2**30)) for _ in range(30_000)])
     assert chisquare(np.bincount(found % 3)).pvalue > 1e-3

@@ -21,7 +21,9 @@ from dualgap.runtime.random import generator
 from dualgap.solvers.dual.asdca import ASDCA, _pick, _up_to_date, left_by_smoothing, theta_of_theory
 
 
-def problem(loss: str = "smooth-hinge", n: int = 30, d: int = 6, lam: float = 0.05, rho: float = 0.0) -> Problem:
+def problem(
+    loss: str = "smooth-hinge", n: int = 30, d: int = 6, lam: float = 0.05, rho: float = 0.0
+) -> Problem:
     rng = np.random.default_rng(4)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
     chosen = make_loss(loss)
@@ -57,8 +59,12 @@ def literal(
     return all_w, all_mix, v, beta
 
 
-@pytest.mark.parametrize("loss", ["smooth-hinge", "logistic", "squared", "squared-hinge", "huber", "modified-huber"])
-@pytest.mark.parametrize("options", [{"m": 1}, {"m": 7}, {"m": 26, "theta": "0.3"}, {"m": 3, "theta": "1"}, {}])
+@pytest.mark.parametrize(
+    "loss", ["smooth-hinge", "logistic", "squared", "squared-hinge", "huber", "modified-huber"]
+)
+@pytest.mark.parametrize(
+    "options", [{"m": 1}, {"m": 7}, {"m": 26, "theta": "0.3"}, {"m": 3, "theta": "1"}, {}]
+)
 def test_it_is_the_algorithm_of_the_paper(loss: str, options: dict[str, Any]) -> None:
     task, solver = problem(loss), ASDCA(seed=6, **options)
     steps = 40 if options.get("theta") == "1" else 300  # theta = 1 diverges
@@ -128,7 +134,9 @@ def test_threads_change_nothing() -> None:
     X = sp.random(4000, 300, density=0.4, random_state=1, format="csr")
     y = np.where(X @ rng.normal(size=300) > 0, 1, -1)
     ends = [
-        dualgap.fit(X, y, C=1e-3, loss="logistic", solver="asdca", m=4000, gap=0.0, max_epochs=40, threads=threads)
+        dualgap.fit(
+            X, y, C=1e-3, loss="logistic", solver="asdca", m=4000, gap=0.0, max_epochs=40, threads=threads
+        )
         for threads in (1, 2, 3)
     ]
     for other in ends[1:]:
@@ -142,7 +150,14 @@ def test_smoothing_less_and_less_reaches_the_gap(loss: str) -> None:
     source = task.source
     X = source.rows.matrix  # type: ignore[union-attr]
     outcome = dualgap.fit(
-        X, source.y, lam=task.lam, loss=loss, sample_weight=source.weight, solver="asdca", gap=2e-2, max_epochs=50_000
+        X,
+        source.y,
+        lam=task.lam,
+        loss=loss,
+        sample_weight=source.weight,
+        solver="asdca",
+        gap=2e-2,
+        max_epochs=50_000,
     )
     assert outcome.converged
     assert outcome.state.solver.gamma < 1.0
@@ -152,7 +167,9 @@ def test_smoothing_less_and_less_reaches_the_gap(loss: str) -> None:
 @pytest.mark.parametrize("bias", ["none", "augmented"])
 def test_the_hinge_to_a_thousandth_at_C_1(bias: str) -> None:
     X, y, weight = matrix.data(matrix.Case("asdca", "hinge", "dense", "float64", bias), 60, 8)
-    outcome = dualgap.fit(X, y, C=1.0, solver="asdca", bias=bias, sample_weight=weight, gap=1e-3, max_epochs=30_000)
+    outcome = dualgap.fit(
+        X, y, C=1.0, solver="asdca", bias=bias, sample_weight=weight, gap=1e-3, max_epochs=30_000
+    )
     assert outcome.converged
 
 

@@ -56,7 +56,9 @@ def test_cuts_bound_the_loss_from_below_and_touch_it(bias: object) -> None:
 
 @pytest.mark.parametrize("bias", BIASES)
 def test_the_master_solves_its_problem_and_its_multipliers_are_a_dual_point(bias: object) -> None:
-    """At the master's solution primal and dual of the cut model agree, and the dual point has that very value."""
+    """At the master's solution primal and dual of the cut model agree, and the dual point has that very
+    value.
+    """
     problem = setting(bias)
     cuts = no_cuts(problem.source.n, problem.source.d)
     w, b = np.zeros(5), problem.bias.centre
@@ -78,7 +80,9 @@ def test_the_line_search_is_exact(bias: object) -> None:
     problem = setting(bias)
     rng = np.random.default_rng(3)
     for _ in range(40):
-        (w, b), (to, b_to) = ((rng.normal(size=5) * rng.choice([0.1, 1, 5]), float(rng.normal())) for _ in range(2))
+        (w, b), (to, b_to) = (
+            (rng.normal(size=5) * rng.choice([0.1, 1, 5]), float(rng.normal())) for _ in range(2)
+        )
         if isinstance(bias, NoBias):
             b = b_to = 0.0
         step = line_search(problem, w, to, b, b_to, scores(problem, w, b), scores(problem, to, b_to))
@@ -126,7 +130,9 @@ def test_ocas_needs_fewer_rounds_and_its_primal_never_rises() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 20))
     y = np.sign(X @ rng.normal(size=20) + 3 * rng.normal(size=400))
-    ocas, perf = (dualgap.fit(X, y, C=1.0, solver=name, gap=1e-2, max_epochs=5000) for name in ("ocas", "svmperf"))
+    ocas, perf = (
+        dualgap.fit(X, y, C=1.0, solver=name, gap=1e-2, max_epochs=5000) for name in ("ocas", "svmperf")
+    )
     assert ocas.converged
     assert perf.converged
     assert 2 * ocas.trace[-1].updates < perf.trace[-1].updates

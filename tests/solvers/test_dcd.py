@@ -80,7 +80,9 @@ def test_shrinking_saves_most_of_the_work(load) -> None:  # type: ignore[no-unty
 @pytest.mark.parametrize(("loss", "theirs"), [("hinge", "hinge"), ("squared-hinge", "squared_hinge")])
 def test_against_liblinear_svm(loss: str, theirs: str, C: float) -> None:
     X, y = toy()
-    model = LinearSVC(loss=theirs, C=C, fit_intercept=False, dual=True, tol=1e-10, max_iter=10_000_000).fit(X, y)
+    model = LinearSVC(loss=theirs, C=C, fit_intercept=False, dual=True, tol=1e-10, max_iter=10_000_000).fit(
+        X, y
+    )
     outcome = dualgap.fit(X, y, solver="dcd", loss=loss, C=C, gap=1e-9, max_epochs=200_000)
     value = 0.5 * np.sum(model.coef_**2) + C * sum(
         LOSSES[loss]().value(t, s) for t, s in zip(y, X @ model.coef_[0], strict=True)
@@ -92,7 +94,9 @@ def test_against_liblinear_svm(loss: str, theirs: str, C: float) -> None:
 
 def test_against_liblinear_logistic() -> None:
     X, y = toy()
-    model = LogisticRegression(C=2.0, fit_intercept=False, solver="newton-cg", tol=1e-12, max_iter=10_000).fit(X, y)
+    model = LogisticRegression(
+        C=2.0, fit_intercept=False, solver="newton-cg", tol=1e-12, max_iter=10_000
+    ).fit(X, y)
     outcome = dualgap.fit(X, y, solver="dcd", loss="logistic", C=2.0, gap=1e-12)
     np.testing.assert_allclose(outcome.coef, model.coef_[0], rtol=1e-5)
 
@@ -106,7 +110,9 @@ def test_against_liblinear_logistic() -> None:
 )
 def test_against_liblinear_regression(loss: str, theirs: str) -> None:
     X, y = toy(regression=True)
-    model = LinearSVR(epsilon=0.3, loss=theirs, C=0.5, fit_intercept=False, dual=True, tol=1e-10, max_iter=10_000_000)
+    model = LinearSVR(
+        epsilon=0.3, loss=theirs, C=0.5, fit_intercept=False, dual=True, tol=1e-10, max_iter=10_000_000
+    )
     model.fit(X, y)
     outcome = dualgap.fit(X, y, solver="dcd", loss=loss, C=0.5, gap=1e-9, max_epochs=200_000)
     assert outcome.converged
@@ -123,7 +129,9 @@ def test_least_squares_is_the_root_of_its_normal_equations() -> None:
     np.testing.assert_allclose(outcome.coef, ridge.coef_, rtol=1e-5)
 
 
-@pytest.mark.parametrize("loss", ["smooth-hinge:gamma=0.5", "modified-huber", "huber:threshold=0.7", "logistic"])
+@pytest.mark.parametrize(
+    "loss", ["smooth-hinge:gamma=0.5", "modified-huber", "huber:threshold=0.7", "logistic"]
+)
 def test_smooth_losses_against_a_general_minimiser(loss: str) -> None:
     chosen = dualgap.core.losses.make_loss(loss)
     X, y = toy(regression=chosen.task == "regression")
@@ -146,11 +154,12 @@ def test_smooth_losses_against_a_general_minimiser(loss: str) -> None:
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon-insensitive:epsilon=0.2"])
 def test_boxed_losses_against_an_exact_qp(loss: str) -> None:
-    """The dual of a boxed loss is a least-squares problem with bounds, which scipy solves by an active-set method.
+    """The dual of a boxed loss is a least-squares problem with bounds, which scipy solves by an active-set
+    method.
 
-    With beta = p - q, p and q in the box, max y'(p - q) - eps 1'(p + q) - |X'(p - q)|^2 / (2 lam N) is, but for a
-    constant, min |A v - r|^2 for the Cholesky factor of a slightly regularised Hessian; the tiny ridge changes
-    the optimum by less than the tolerance below.
+    With beta = p - q, p and q in the box, max y'(p - q) - eps 1'(p + q) - |X'(p - q)|^2 / (2 lam N) is, but
+    for a constant, min |A v - r|^2 for the Cholesky factor of a slightly regularised Hessian; the tiny ridge
+    changes the optimum by less than the tolerance below.
     """
     chosen = dualgap.core.losses.make_loss(loss)
     regression = chosen.task == "regression"
@@ -185,7 +194,9 @@ def test_hard_case_where_the_optimum_is_a_linear_program() -> None:
     w = outcome.coef
     assert outcome.converged
     assert (
-        program.fun <= outcome.certificate.primal <= program.fun + 1e-4 / 2 * (np.abs(program.x[:d]) ** 2).sum() * 1.001
+        program.fun
+        <= outcome.certificate.primal
+        <= program.fun + 1e-4 / 2 * (np.abs(program.x[:d]) ** 2).sum() * 1.001
     )
     assert np.mean(np.abs(X @ w - y)) >= program.fun - 1e-12
 
@@ -230,7 +241,9 @@ def test_pg_tol_stops_by_the_range_of_projected_gradients() -> None:
     assert tight.certificate.relative_gap < loose.certificate.relative_gap
     # at the end no row wants to move by more than pg_tol
     score = X @ tight.coef
-    violation = [LOSSES["hinge"]().dual_subdifferential(t, s, a) for t, s, a in zip(y, score, tight.dual, strict=True)]
+    violation = [
+        LOSSES["hinge"]().dual_subdifferential(t, s, a) for t, s, a in zip(y, score, tight.dual, strict=True)
+    ]
     assert max(max(left, -right) for left, right in violation) <= 1e-4
 
 
@@ -265,14 +278,18 @@ def test_how_the_work_is_cut_makes_no_difference() -> None:
     from matrix import assert_same
 
     rng = np.random.default_rng(0)
-    cuts = np.diff(np.concatenate([[0], np.sort(rng.choice(np.arange(1, 4000), size=900, replace=False)), [4000]]))
+    cuts = np.diff(
+        np.concatenate([[0], np.sort(rng.choice(np.arange(1, 4000), size=900, replace=False)), [4000]])
+    )
     whole, pieces = run([4000]), run([int(cut) for cut in cuts])
     whole, pieces = (s._replace(sweep=s.sweep._replace(paused=False)) for s in (whole, pieces))
     assert_same(whole, pieces)
 
 
 def words(n: int = 4000, d: int = 800, seed: int = 3) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Rows of a few frequent and many rare columns, of length 1, with labels that a tenth of them contradicts."""
+    """Rows of a few frequent and many rare columns, of length 1, with labels that a tenth of them
+    contradicts.
+    """
     rng = np.random.default_rng(seed)
     columns = (d * rng.random((n, 20)) ** 3).astype(int)
     X = sp.csr_matrix((np.ones(20 * n), columns.ravel(), np.arange(0, 20 * n + 1, 20)), shape=(n, d))
@@ -287,7 +304,9 @@ def test_a_first_epoch_sees_ahead(loss: str, monkeypatch: pytest.MonkeyPatch) ->
     X, y = words()
 
     def gap() -> float:
-        return dualgap.fit(X, y, solver="dcd", loss=loss, C=0.05, gap=0, max_epochs=2).certificate.relative_gap
+        return dualgap.fit(
+            X, y, solver="dcd", loss=loss, C=0.05, gap=0, max_epochs=2
+        ).certificate.relative_gap
 
     ahead = gap()
     monkeypatch.setattr(dcd, "_foresight", lambda problem: 0.0)
@@ -298,7 +317,9 @@ def test_foresight_is_for_cold_starts_and_their_first_epoch() -> None:
     X, y = words(500)
     cold = dualgap.fit(X, y, solver="dcd", C=0.05, gap=0, max_epochs=0.5)
     assert cold.state.solver.sweep.foresight > 0
-    warm = dualgap.fit(X, y, solver="dcd", C=0.06, gap=0, max_epochs=0.5, warm=Point(cold.coef, 0.0, cold.dual))
+    warm = dualgap.fit(
+        X, y, solver="dcd", C=0.06, gap=0, max_epochs=0.5, warm=Point(cold.coef, 0.0, cold.dual)
+    )
     assert warm.state.solver.sweep.foresight == 0
     assert dualgap.fit(X, y, solver="dcd", C=0.05, gap=0, max_epochs=1.5).state.solver.sweep.foresight == 0
 
@@ -324,7 +345,9 @@ def test_guesses_are_of_the_right_size(loss: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("trust", [1e-9, 1e9])
 def test_a_guess_never_decides(trust: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hopes that are always false cost certificates, those that never come true cost visits: the proof is as good."""
+    """Hopes that are always false cost certificates, those that never come true cost visits: the proof is as
+    good.
+    """
     X, y = words()
     monkeypatch.setattr(dcd, "_corrected", lambda guess, total, last: guess._replace(trust=trust, gap=np.inf))
     outcome = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-4)
@@ -369,7 +392,9 @@ def test_a_row_that_is_not_looked_at_need_not_come_back() -> None:
         spare = state.slack - np.linalg.norm(state.w - state.anchor) * np.sqrt(problem.source.squared_norms)
         safe = gone & (spare > 1e-6)  # float32
         scores = X @ state.w
-        slopes = [problem.loss.dual_subdifferential(y[i], scores[i], state.beta[i]) for i in np.flatnonzero(safe)]
+        slopes = [
+            problem.loss.dual_subdifferential(y[i], scores[i], state.beta[i]) for i in np.flatnonzero(safe)
+        ]
         assert all(low < 0.0 < high for low, high in slopes)
         passed += int(safe.sum())
         if sweep.visits == before:

@@ -94,7 +94,9 @@ def test_hard_margin(solver: str) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))
     y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0.2, 1, -1)
-    outcome = dualgap.fit(X, y, C=np.inf, bias="exact", solver=solver, gap=1e-6, max_epochs=None, time_limit=60)
+    outcome = dualgap.fit(
+        X, y, C=np.inf, bias="exact", solver=solver, gap=1e-6, max_epochs=None, time_limit=60
+    )
     model = SVC(kernel="linear", C=1e10, tol=1e-8).fit(X, y)
     assert outcome.converged
     assert (y * (X @ outcome.coef + outcome.intercept)).min() >= 1.0
@@ -105,7 +107,9 @@ def test_hard_margin(solver: str) -> None:
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_data_that_are_not_separable_are_reported_with_a_proof(solver: str) -> None:
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    outcome = dualgap.fit(X, [1, -1, 1, -1], C=np.inf, bias="exact", solver=solver, max_epochs=None, time_limit=60)
+    outcome = dualgap.fit(
+        X, [1, -1, 1, -1], C=np.inf, bias="exact", solver=solver, max_epochs=None, time_limit=60
+    )
     assert outcome.reason.name == "not separable"
     assert not outcome.converged
     assert outcome.certificate.primal == np.inf

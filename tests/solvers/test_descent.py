@@ -1,4 +1,6 @@
-"""The engine of stochastic gradient descent, and the solvers that are little more than a rate and a mean on it."""
+"""The engine of stochastic gradient descent, and the solvers that are little more than a rate and a mean on
+it.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def written(
     slope: Callable[[float, float], float] | None = None,
     bias_step: float = 0.01,
 ) -> tuple[list[np.ndarray], list[float]]:
-    """All models of plain stochastic gradient descent in the order of the rows, written with dense vectors."""
+    """All models of plain stochastic gradient descent in the order of the rows, written with dense
+    vectors.
+    """
     X, y = task.source.rows.matrix, task.source.y  # type: ignore[attr-defined]
     share = task.source.weight * (task.epoch_size / task.total_weight)
     rows = np.flatnonzero(task.source.weight)
@@ -99,7 +103,9 @@ class TestRates:
         assert make_rate("inverse", 0.3).at(t) == pytest.approx(0.3 / t, rel=1e-15)
         assert make_rate("sqrt", 0.3).at(t) == pytest.approx(0.3 / t**0.5, rel=1e-15)
         assert make_rate("bottou", 0.3, 1.0, 0.02).at(t) == pytest.approx(0.3 / (1.0 + 0.02 * t), rel=1e-15)
-        assert make_rate("bottou", 0.3, 0.75, 0.02).at(t) == pytest.approx(0.3 / (1.0 + 0.02 * t) ** 0.75, rel=1e-14)
+        assert make_rate("bottou", 0.3, 0.75, 0.02).at(t) == pytest.approx(
+            0.3 / (1.0 + 0.02 * t) ** 0.75, rel=1e-14
+        )
 
     def test_they_never_rise_so_that_the_first_step_is_the_longest(self) -> None:
         for kind, power in itertools.product(RATES, (0.5, 0.75, 1.0)):
@@ -115,11 +121,17 @@ class TestSvmSgd:
         ws, bs = written(task, 60, lambda t: 0.8 / (1.0 + task.lam * 0.8 * t))
         assert_model(task, solver, run(solver, task, 60), ws[-1], bs[-1])
 
-    @pytest.mark.parametrize(("loss", "lam"), [("hinge", 0.1), ("hinge", 1e-5), ("squared", 0.01), ("logistic", 1e-3)])
-    def test_the_calibrated_rate_is_the_best_of_its_neighbours_on_the_first_rows(self, loss: str, lam: float) -> None:
+    @pytest.mark.parametrize(
+        ("loss", "lam"), [("hinge", 0.1), ("hinge", 1e-5), ("squared", 0.01), ("logistic", 1e-3)]
+    )
+    def test_the_calibrated_rate_is_the_best_of_its_neighbours_on_the_first_rows(
+        self, loss: str, lam: float
+    ) -> None:
         task = problem(loss, n=SAMPLE + 300, lam=lam)
         head = Problem(
-            in_memory(*(part[:SAMPLE] for part in (task.source.rows.matrix, task.source.y, task.source.weight))),  # type: ignore[attr-defined]
+            in_memory(
+                *(part[:SAMPLE] for part in (task.source.rows.matrix, task.source.y, task.source.weight))
+            ),  # type: ignore[attr-defined]
             task.loss,
             lam,
         )
@@ -130,17 +142,23 @@ class TestSvmSgd:
 
         best = calibrated(SvmSgd(), task)
         assert math.log2(best).is_integer()
-        assert cost(best) <= cost(2.0 * best) or 2.0 * best * lam > 1.0  # beyond 1/lam the rate hardly changes
+        assert (
+            cost(best) <= cost(2.0 * best) or 2.0 * best * lam > 1.0
+        )  # beyond 1/lam the rate hardly changes
         assert cost(best) <= cost(0.5 * best)
         assert SvmSgd().rate(task).eta0 == best
         other = task.source.y.copy()
         other[SAMPLE:] *= -1.0  # the rows beyond the first ones have no say
         rows = task.source.rows.matrix  # type: ignore[attr-defined]
-        assert calibrated(SvmSgd(), Problem(in_memory(rows, other, task.source.weight), task.loss, lam)) == best
+        assert (
+            calibrated(SvmSgd(), Problem(in_memory(rows, other, task.source.weight), task.loss, lam)) == best
+        )
 
     @pytest.mark.parametrize("name", ["svmsgd", "asgd", "sgd"])
     def test_on_rows_out_of_all_proportion_a_rate_is_found_too(self, name: str) -> None:
-        """Trials that overflow are not chosen, and nobody hears of them (numbers of plain Python warn, though)."""
+        """Trials that overflow are not chosen, and nobody hears of them (numbers of plain Python warn,
+        though).
+        """
         X, y = data()
         for loss, scale in (("squared", 1e6), ("hinge", 1e9)):
             with np.errstate(all="warn" if compiled else "ignore"):
@@ -173,7 +191,9 @@ class TestASGD:
         ws, bs = written(task, steps, lambda t: 0.8 / (1.0 + task.lam * 0.8 * t) ** 0.75)
         first = tstart or task.epoch_size + 1
         taken = slice(first - 1, steps)  # before the steps first, ..., steps
-        assert_model(task, solver, run(solver, task, steps), np.mean(ws[taken], axis=0), float(np.mean(bs[taken])))
+        assert_model(
+            task, solver, run(solver, task, steps), np.mean(ws[taken], axis=0), float(np.mean(bs[taken]))
+        )
 
     def test_before_tstart_it_is_the_last_iterate(self) -> None:
         task, solver = problem(), ASGD(eta0=0.8, order="given", tstart=50)
@@ -191,7 +211,9 @@ class TestNorma:
     def test_as_written(self, margin: float, bias: str) -> None:
         task = problem(lam=0.5, bias=BIASES[bias])
         steps = 2 * task.epoch_size
-        ws, bs = written(task, steps, lambda t: 0.5 / math.sqrt(t), lambda y, score: -y if y * score <= margin else 0.0)
+        ws, bs = written(
+            task, steps, lambda t: 0.5 / math.sqrt(t), lambda y, score: -y if y * score <= margin else 0.0
+        )
         solver = Norma(margin=margin, eta0=0.5, order="given", tstart=5)
         state = run(solver, task, steps)
         assert_model(task, solver, state, np.mean(ws[4:steps], axis=0), float(np.mean(bs[4:steps])))
@@ -210,7 +232,9 @@ class TestNorma:
         steps = 2 * task.epoch_size
         ws, bs = written(task, steps, lambda t: 0.5 / math.sqrt(t))
         taken = slice(task.epoch_size, steps)
-        assert_model(task, solver, run(solver, task, steps), np.mean(ws[taken], axis=0), float(np.mean(bs[taken])))
+        assert_model(
+            task, solver, run(solver, task, steps), np.mean(ws[taken], axis=0), float(np.mean(bs[taken]))
+        )
 
     def test_the_default_rate_keeps_within_the_regulariser(self) -> None:
         for lam in (1e-4, 0.3, 40.0):
@@ -269,7 +293,13 @@ class TestFamily:
     def test_a_run_goes_on_bit_for_bit(self, solver: Any, tmp_path: Any) -> None:
         X, y = data()
         options = {key: value for key, value in vars(solver).items() if key != "seed"}
-        common: dict[str, Any] = {"lam": 0.1, "solver": solver.name, "gap": 0.0, "max_epochs": None, **options}
+        common: dict[str, Any] = {
+            "lam": 0.1,
+            "solver": solver.name,
+            "gap": 0.0,
+            "max_epochs": None,
+            **options,
+        }
         long = dualgap.fit(X, y, max_steps=200, **common)
         first = dualgap.fit(X, y, max_steps=77, **common)
         dualgap.save_state(tmp_path / "run.npz", first)
@@ -327,7 +357,9 @@ class TestFloat32:
         outcome = dualgap.fit(X, y, C=0.02, solver=name, precision="float32", gap=0.01, max_epochs=60)
         state: Any = outcome.state.solver
         model = state.w if name == "sgd-qn" else state.v
-        assert model.dtype == (np.float64 if name in ("asgd", "norma") else np.float32)  # a mean takes float64
+        assert model.dtype == (
+            np.float64 if name in ("asgd", "norma") else np.float32
+        )  # a mean takes float64
         assert outcome.coef.dtype == np.float64
         independent = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
         claimed = outcome.problem.in_form(outcome.certificate, "mean")
@@ -351,13 +383,16 @@ def test_order_given_presents_the_rows_as_they_are(name: str) -> None:
         for seed in (0, 1)
     ]
     point = [
-        SOLVERS[name](order="given").point(Problem(in_memory(X, 1.0 * y), make_loss("hinge"), 0.1), s) for s in states
+        SOLVERS[name](order="given").point(Problem(in_memory(X, 1.0 * y), make_loss("hinge"), 0.1), s)
+        for s in states
     ]
     assert np.array_equal(point[0].w, point[1].w)
     assert list(states[0].looks[:8]) == [1] * 7 + [0]
 
 
-@pytest.mark.parametrize("solver", [SvmSgd(eta0=0.3), Implicit(), SGDQN(eta0=0.3, skip=8)], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "solver", [SvmSgd(eta0=0.3), Implicit(), SGDQN(eta0=0.3, skip=8)], ids=lambda s: s.name
+)
 def test_sparse_and_dense_rows_make_the_same_model(solver: Any) -> None:
     X, y = data()
     X[np.random.default_rng(0).random(X.shape) < 0.5] = 0.0

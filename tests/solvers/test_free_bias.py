@@ -44,7 +44,9 @@ def test_against_svc(C: float) -> None:
     outcome = dualgap.fit(X, y, C=C, bias="exact", gap=1e-9, max_epochs=1_000_000)
     assert outcome.converged
     theirs = objective(X, y, C, model.coef_[0], model.intercept_[0])
-    assert outcome.certificate.dual <= theirs <= outcome.certificate.primal * (1 + 1e-5)  # SVC stops a little short
+    assert (
+        outcome.certificate.dual <= theirs <= outcome.certificate.primal * (1 + 1e-5)
+    )  # SVC stops a little short
     low, high = allowed_bias(X, y, outcome.coef, slack=1e-3)
     assert low <= outcome.intercept <= high
     assert abs(np.sum(outcome.dual)) <= 1e-12 * np.abs(outcome.dual).sum()
@@ -131,7 +133,9 @@ def test_degenerate_problems_close_their_gap(name: str, C: float) -> None:
 
 def test_a_constant_target_is_fitted_exactly() -> None:
     X, _ = toy()
-    outcome = dualgap.fit(X, np.full(len(X), 7.0), loss="squared", C=1.0, bias="exact", gap=1e-3, max_epochs=100_000)
+    outcome = dualgap.fit(
+        X, np.full(len(X), 7.0), loss="squared", C=1.0, bias="exact", gap=1e-3, max_epochs=100_000
+    )
     assert outcome.converged
     assert outcome.intercept == pytest.approx(7.0, abs=1e-3)
     np.testing.assert_allclose(outcome.coef, 0.0, atol=1e-3)
@@ -146,10 +150,15 @@ def test_the_dual_bound_holds_for_every_bias(loss: str) -> None:
     if cls.task == "regression":
         y = X[:, 0] * 3 + 40
     problem = Problem(in_memory(X, y), cls, 0.1, ExactBias())
-    lowest = dualgap.fit(X, y, loss=loss, lam=0.1, bias="exact", gap=1e-8, max_epochs=100_000).certificate.primal
+    lowest = dualgap.fit(
+        X, y, loss=loss, lam=0.1, bias="exact", gap=1e-8, max_epochs=100_000
+    ).certificate.primal
     for _ in range(50):
         beta = np.array(
-            [-cls.derivative(t, s) for t, s in zip(y, rng.normal(size=20) * 10 + rng.choice([0, 40]), strict=True)]
+            [
+                -cls.derivative(t, s)
+                for t, s in zip(y, rng.normal(size=20) * 10 + rng.choice([0, 40]), strict=True)
+            ]
         )
         found = problem.evaluate(Point(rng.normal(size=4), 1e3 * rng.normal(), beta * rng.random()))
         assert found.dual - found.dual_error <= lowest
@@ -195,4 +204,7 @@ def test_rules_of_the_inner_solver_are_refused_and_not_ignored(solver: str, opti
     extra = {"order": "random", "output": "average"} if solver == "sdca" else {}
     with pytest.raises(dualgap.InputError, match=f"{option}=0.1 does not go with bias='exact'"):
         dualgap.fit(X, y, solver=solver, bias="exact", **{option: 0.1}, **extra)
-    assert dualgap.fit(X, y, solver=solver, bias="augmented", **{option: 0.1}, **extra).reason.name != "max_epochs"
+    assert (
+        dualgap.fit(X, y, solver=solver, bias="augmented", **{option: 0.1}, **extra).reason.name
+        != "max_epochs"
+    )

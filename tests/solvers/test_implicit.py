@@ -1,4 +1,6 @@
-"""Implicit updates: the lecture's three cases, the proximal equation of every loss, and the dual coordinate step."""
+"""Implicit updates: the lecture's three cases, the proximal equation of every loss, and the dual coordinate
+step.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def test_the_three_cases_of_the_lecture() -> None:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_proximal_equation_is_solved_to_1e_12(loss: str) -> None:
-    """The a of a step is a slope of the loss where the step ends; on the first look it is the row's mean slope."""
+    """The a of a step is a slope of the loss where the step ends; on the first look it is the row's mean
+    slope.
+    """
     for bias in BIASES:
         task = problem(loss, bias=BIASES[bias])
         X, y, lam = matrix(task), task.source.y, task.lam
@@ -86,7 +90,9 @@ def test_the_proximal_equation_is_solved_to_1e_12(loss: str) -> None:
                 a, (w_new, b_new, _) = state.slopes[i], solver.point(task, state)
                 step = eta or 1.0 / (lam * t)
                 mu = 1.0 / (1.0 + step * lam)
-                np.testing.assert_allclose(w_new, mu * (w + step * share[i] * a * X[i]), rtol=1e-11, atol=1e-12)
+                np.testing.assert_allclose(
+                    w_new, mu * (w + step * share[i] * a * X[i]), rtol=1e-11, atol=1e-12
+                )
                 kept = b if bias == "exact" else mu * b
                 pushed = step * share[i] * a * gain * (1.0 if bias == "exact" else mu)
                 assert b_new == pytest.approx(kept + pushed, rel=1e-11, abs=1e-12)
@@ -148,7 +154,9 @@ def test_a_step_minimises_what_it_is_said_to(loss: str, eta: float, seed: int) -
 
 @pytest.mark.parametrize("loss", ["hinge", "squared", "squared-hinge"])
 def test_no_step_is_too_long(loss: str) -> None:
-    """In the limit of eta the loss stands against lam/2 |w|^2 alone: each step ends at the optimum of its row."""
+    """In the limit of eta the loss stands against lam/2 |w|^2 alone: each step ends at the optimum of its
+    row.
+    """
     task = problem(loss, weighted=False)
     X, y = matrix(task), task.source.y
     for eta in (1e12, 1e100, 1e290):

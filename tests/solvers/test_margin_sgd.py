@@ -65,7 +65,9 @@ def draws(task: Problem, seed: int) -> Iterator[np.ndarray]:
 
 
 class Literal:
-    """The two pseudo-codes, one presentation at a time, in fractions; a weight multiplies its pattern's steps."""
+    """The two pseudo-codes, one presentation at a time, in fractions; a weight multiplies its pattern's
+    steps.
+    """
 
     def __init__(self, task: Problem) -> None:
         source, rho = task.source, getattr(task.bias, "rho", 0.0)
@@ -146,7 +148,9 @@ def test_the_pseudo_code_with_random_selection(lam: float, weighted: bool) -> No
         state = solver.step(task, state, task.epoch_size, None)
         literal.epoch(next(samples))
         assert_equal(state, literal)
-    np.testing.assert_allclose(solver.point(task, state).w, np.float64(literal.a[:-1] / (literal.lam * literal.t)))
+    np.testing.assert_allclose(
+        solver.point(task, state).w, np.float64(literal.a[:-1] / (literal.lam * literal.t))
+    )
 
 
 @pytest.mark.parametrize("solver", [SGDs(), SGDm()], ids=["s", "m"])
@@ -232,13 +236,17 @@ class TestStoppingRule:
 
     @pytest.mark.parametrize("bias_step", [0.0, 0.01])
     def test_without_counters_it_claims_nothing_about_a_free_bias(self, bias_step: float) -> None:
-        """Proposition 2's bound is no bound there: the dual point must satisfy sum y beta = 0, which nobody checks."""
+        """Proposition 2's bound is no bound there: the dual point must satisfy sum y beta = 0, which nobody
+        checks.
+        """
         X, y = real(n=60)
         y = np.where(X[:, 0] > -1.5, 1.0, -1.0)
         optimum = dualgap.fit(X, y, lam=0.05, bias="exact", gap=1e-3).certificate.primal
         options: dict[str, Any] = {"duals": False, "epsilon": 0.1, "bias_step": bias_step}
         try:
-            outcome = dualgap.fit(X, y, lam=0.05, bias="exact", solver="sgd-s", gap=0.0, max_epochs=50, **options)
+            outcome = dualgap.fit(
+                X, y, lam=0.05, bias="exact", solver="sgd-s", gap=0.0, max_epochs=50, **options
+            )
         except InputError:
             return
         assert outcome.reason.name != "epsilon" or outcome.certificate.primal <= 1.1 * optimum
@@ -303,7 +311,9 @@ def test_the_multiplicity_of_an_epoch() -> None:
 
 
 @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(0.5)], ids=lambda bias: bias.kind)
-@pytest.mark.parametrize("solver", [SGDs(seed=7), SGDm(seed=7), SGDm(splitting=True, seed=7)], ids=["s", "m", "split"])
+@pytest.mark.parametrize(
+    "solver", [SGDs(seed=7), SGDm(seed=7), SGDm(splitting=True, seed=7)], ids=["s", "m", "split"]
+)
 def test_the_box_and_w_at_the_end_of_every_epoch(solver: SGDs, bias: Any) -> None:
     X, y = real()
     weight = np.random.default_rng(1).choice([0.0, 0.3, 1.0, 2.0, 5.0], size=40)
@@ -379,7 +389,9 @@ class TestWeights:
     @pytest.mark.parametrize("solver", [SGDs(), SGDm(), SGDr()], ids=["s", "m", "r"])
     def test_equal_weights_are_none(self, solver: Any) -> None:
         plain = whole()
-        even = Problem(in_memory(plain.source.rows.matrix, plain.source.y, np.full(18, 4.0)), plain.loss, plain.lam)  # type: ignore[attr-defined]
+        even = Problem(
+            in_memory(plain.source.rows.matrix, plain.source.y, np.full(18, 4.0)), plain.loss, plain.lam
+        )  # type: ignore[attr-defined]
         ends = [solver.step(task, solver.start(task, None), 200, None) for task in (plain, even)]
         assert_same(*ends)
 

@@ -36,7 +36,8 @@ def dual_value(task: Problem, counters: np.ndarray, M: int) -> Fraction:
         for c, k, y in zip(source.weight, counters, source.y, strict=True)
     ]
     moment = [
-        sum((s * Fraction(x) for s, x in zip(share, X[:, j], strict=True)), Fraction(0)) for j in range(X.shape[1])
+        sum((s * Fraction(x) for s, x in zip(share, X[:, j], strict=True)), Fraction(0))
+        for j in range(X.shape[1])
     ]
     linear = sum((abs(s) for s in share), Fraction(0))
     return linear / N - sum((v * v for v in moment), Fraction(0)) / (2 * Fraction(task.lam) * N * N)
@@ -80,7 +81,9 @@ def test_at_its_end_no_single_update_raises_the_dual(bias: Any) -> None:
 
 
 def test_many_updates_at_once_are_single_ones_in_a_row() -> None:
-    """The price of one inner product buys what presenting the row again and again would do, one update each time."""
+    """The price of one inner product buys what presenting the row again and again would do, one update each
+    time.
+    """
     task = problem(n=12, lam=0.005)
     M = 64
     q = task.curvatures / M
@@ -128,7 +131,9 @@ def test_any_delta_stop_is_reached(target: float, delta: float) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(150, 5))
     y = np.where(X @ rng.normal(size=5) + rng.normal(size=150) > 0, 1, -1)
-    outcome = dualgap.fit(X, y, C=0.3, solver="mpu", gap=0.0, delta=delta, delta_stop=target, max_epochs=20_000)
+    outcome = dualgap.fit(
+        X, y, C=0.3, solver="mpu", gap=0.0, delta=delta, delta_stop=target, max_epochs=20_000
+    )
     assert outcome.reason.name == "delta_stop"
     assert outcome.certificate.relative_gap <= target
 

@@ -1,4 +1,6 @@
-"""Newton's method: optima of others, few passes, products and samples of H, the search along a step, a free bias."""
+"""Newton's method: optima of others, few passes, products and samples of H, the search along a step, a free
+bias.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def hessian(problem: Problem, X: np.ndarray, quadratic: Quadratic) -> np.ndarray
 def test_it_ends_at_the_optimum_that_a_general_method_finds(loss: str, bias: Any) -> None:
     problem = setting(loss, bias)
     X, y, weight = arrays(loss)
-    outcome = dualgap.fit(X, y, loss=loss, lam=0.02, bias=bias, sample_weight=weight, solver="newton", gap=1e-11)
+    outcome = dualgap.fit(
+        X, y, loss=loss, lam=0.02, bias=bias, sample_weight=weight, solver="newton", gap=1e-11
+    )
     assert outcome.converged
 
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
@@ -66,7 +70,9 @@ def test_it_ends_at_the_optimum_that_a_general_method_finds(loss: str, bias: Any
         gradient[-1] *= not isinstance(bias, NoBias)
         return 0.01 * w @ w + 0.5 * strength * b * b + weight @ values / weight.sum(), gradient
 
-    found = minimize(objective, np.zeros(6), jac=True, method="L-BFGS-B", options={"ftol": 0.0, "gtol": 1e-12})
+    found = minimize(
+        objective, np.zeros(6), jac=True, method="L-BFGS-B", options={"ftol": 0.0, "gtol": 1e-12}
+    )
     assert outcome.certificate.primal == pytest.approx(found.fun, rel=1e-10)
     np.testing.assert_allclose(outcome.coef, found.x[:-1], atol=1e-5)
     assert outcome.intercept == pytest.approx(found.x[-1] if bias.kind != "none" else 0.0, abs=1e-5)
@@ -86,14 +92,18 @@ def test_logistic_regression_with_an_intercept() -> None:
 def test_least_squares_is_one_step(bias: Any) -> None:
     """With H over all rows as its own stand-in, the first step ends at the closed form."""
     X, y, weight = arrays("squared")
-    outcome = dualgap.fit(X, y, loss="squared", lam=0.02, bias=bias, sample_weight=weight, solver="newton", gap=1e-11)
+    outcome = dualgap.fit(
+        X, y, loss="squared", lam=0.02, bias=bias, sample_weight=weight, solver="newton", gap=1e-11
+    )
     assert outcome.converged
     assert outcome.trace[-1].updates == 1
     share = weight / weight.sum()
     wide = np.hstack([X, np.ones((60, 1))])
     ridge = np.full(6, 0.02)
     ridge[-1] = {"none": 1e30, "augmented": 0.02 / 4.0, "exact": 0.0}[bias.kind]
-    exact = np.linalg.solve(2.0 * wide.T @ (share[:, None] * wide) + np.diag(ridge), 2.0 * wide.T @ (share * y))
+    exact = np.linalg.solve(
+        2.0 * wide.T @ (share[:, None] * wide) + np.diag(ridge), 2.0 * wide.T @ (share * y)
+    )
     np.testing.assert_allclose([*outcome.coef, outcome.intercept], exact, atol=1e-10)
 
 
@@ -123,7 +133,9 @@ def wide() -> tuple[Any, np.ndarray]:
     """Rows like texts: frequent and rare columns, rows of length 1."""
     rng = np.random.default_rng(5)
     columns = np.minimum(rng.zipf(1.3, size=(3000, 40)) - 1, 19_999)
-    X = sp.csr_matrix((rng.random(columns.size), columns.ravel(), np.arange(0, columns.size + 1, 40)), (3000, 20_000))
+    X = sp.csr_matrix(
+        (rng.random(columns.size), columns.ravel(), np.arange(0, columns.size + 1, 40)), (3000, 20_000)
+    )
     X.sum_duplicates()
     X = sp.diags(1.0 / np.sqrt(X.multiply(X).sum(axis=1).A1)) @ X
     return X, np.where(X @ rng.normal(size=20_000) > 0.0, 1.0, -1.0)
@@ -141,7 +153,9 @@ CEILINGS = [  # (data, loss, C, passes to 1e-2 and to 1e-4): some 1.2 times what
 
 
 def passes(X: Any, y: np.ndarray, gap: float, **options: Any) -> float:
-    """All entries read, those of evaluations (a dot and an add) too, as a multiple of the entries there are."""
+    """All entries read, those of evaluations (a dot and an add) too, as a multiple of the entries there
+    are.
+    """
     outcome = dualgap.fit(X, y, solver="newton", gap=gap, **options)
     assert outcome.converged
     return outcome.trace[-1].entries / outcome.problem.source.entries + 2 * len(outcome.trace)
@@ -251,8 +265,15 @@ def test_a_free_bias_is_fitted_exactly(loss: str, off: float) -> None:
 
 def test_one_class_alone_does_not_tie_the_bias_down() -> None:
     X = np.random.default_rng(0).normal(size=(30, 3))
-    outcome = dualgap.fit(X, np.where(np.arange(30) < 29, 1.0, -1.0), loss="logistic", bias="exact",
-                          sample_weight=(np.arange(30) < 29).astype(float), solver="newton", max_epochs=20)  # fmt: skip
+    outcome = dualgap.fit(
+        X,
+        np.where(np.arange(30) < 29, 1.0, -1.0),
+        loss="logistic",
+        bias="exact",
+        sample_weight=(np.arange(30) < 29).astype(float),
+        solver="newton",
+        max_epochs=20,
+    )
     assert math.isfinite(outcome.intercept)
     assert outcome.certificate.primal <= 1e-6
 
@@ -269,7 +290,9 @@ def test_it_recovers_from_a_start_far_away(loss: str) -> None:
 @every_loss
 def test_weak_and_strong_regularisers(loss: str, C: float) -> None:
     X, y, _ = arrays(loss)
-    assert dualgap.fit(X, y, loss=loss, C=C, bias="augmented", solver="newton", gap=1e-8, max_epochs=300).converged
+    assert dualgap.fit(
+        X, y, loss=loss, C=C, bias="augmented", solver="newton", gap=1e-8, max_epochs=300
+    ).converged
 
 
 def test_a_warm_start_at_the_optimum_is_done() -> None:
@@ -286,7 +309,9 @@ KINKS = ["hinge", "absolute", "epsilon-insensitive:epsilon=0.2"]
 @pytest.mark.parametrize("loss", KINKS)
 @every_bias
 def test_kinks_are_smoothed_away_and_come_back(loss: str, bias: Any) -> None:
-    """To an accuracy at which no fixed smoothing would do, and to the optimum that another solver proves too."""
+    """To an accuracy at which no fixed smoothing would do, and to the optimum that another solver proves
+    too.
+    """
     X, y, weight = arrays(loss.split(":")[0])
     common = {"loss": loss, "lam": 0.02, "bias": bias, "sample_weight": weight}
     outcome = dualgap.fit(X, y, solver="newton", gap=1e-10, max_epochs=200, **common)
@@ -304,7 +329,11 @@ def test_kinks_are_smoothed_away_and_come_back(loss: str, bias: Any) -> None:
 def test_the_smoothed_slope_and_curvature_are_those_of_the_envelope(name: str, seed: int) -> None:
     """phi_gamma(s) = max over b of -b s - phi*(-b) - gamma/2 (b - centre)^2, by a grid and by differences."""
     rng, loss = np.random.default_rng(seed), LOSSES[name]()
-    gamma, y, score = float(rng.uniform(0.2, 3.0)), float(rng.choice([-1.0, 1.0])), float(rng.normal(scale=2.0))
+    gamma, y, score = (
+        float(rng.uniform(0.2, 3.0)),
+        float(rng.choice([-1.0, 1.0])),
+        float(rng.normal(scale=2.0)),
+    )
     low, high = loss.dual_bounds(y)
     centre = np.array([float(np.clip(rng.normal(), low, high))])
 
@@ -345,7 +374,9 @@ def test_a_dual_warm_start_is_where_the_smoothing_is_centred() -> None:
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @every_bias
 def test_columns_that_depend_on_each_other(loss: str, bias: Any) -> None:
-    """A time stamp, twice, beside columns of size 1: the sampled Hessian has no Cholesky factors in float64."""
+    """A time stamp, twice, beside columns of size 1: the sampled Hessian has no Cholesky factors in
+    float64.
+    """
     rng = np.random.default_rng(1)
     stamp = 1.7e9 + rng.integers(0, 10**7, 2000)
     X = np.c_[rng.normal(size=2000), stamp, rng.normal(size=2000), stamp]
@@ -359,7 +390,9 @@ def test_columns_that_depend_on_each_other(loss: str, bias: Any) -> None:
 def test_a_warm_start_with_a_bias_for_a_problem_without_one() -> None:
     X, y, _ = arrays("logistic")
     cold = dualgap.fit(X, y, loss="logistic", C=10.0, solver="newton", gap=1e-6)
-    warm = dualgap.fit(X, y, loss="logistic", C=10.0, solver="newton", gap=1e-6, warm=Point(0.1 * cold.coef, 0.7, None))
+    warm = dualgap.fit(
+        X, y, loss="logistic", C=10.0, solver="newton", gap=1e-6, warm=Point(0.1 * cold.coef, 0.7, None)
+    )
     assert warm.converged
     assert warm.trace[-1].updates <= cold.trace[-1].updates + 1
 

@@ -1,4 +1,6 @@
-"""Training on rows that are not all in memory: the steps, the rows that leave, the certificates, the same run again."""
+"""Training on rows that are not all in memory: the steps, the rows that leave, the certificates, the same run
+again.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,11 @@ def data(n: int = 60, d: int = 8, *, real: bool = False, seed: int = 0) -> tuple
     X = np.where(rng.random((n, d)) < 0.6, rng.standard_normal((n, d)), 0.0)
     X[3] = 0.0
     target = X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n)
-    return X, target if real else np.where(target > 0, 1.0, -1.0), rng.choice([0.0, 1.0, 1.0, 2.0, 0.5], size=n)
+    return (
+        X,
+        target if real else np.where(target > 0, 1.0, -1.0),
+        rng.choice([0.0, 1.0, 1.0, 2.0, 0.5], size=n),
+    )
 
 
 def problems(
@@ -88,7 +94,12 @@ def assert_follows(problem: Problem, state: Any, relative: float = 1e-12) -> Non
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_evaluation_in_passing_is_the_evaluation_in_memory(name: str, loss: str, bias: str) -> None:
-    shapes = [sp.csr_array, np.asarray, lambda X: sp.csr_array(X.astype(np.float32)), lambda X: X.astype(np.float32)]
+    shapes = [
+        sp.csr_array,
+        np.asarray,
+        lambda X: sp.csr_array(X.astype(np.float32)),
+        lambda X: X.astype(np.float32),
+    ]
     matrix = shapes[(NAMES.index(name) + LOSSES.index(loss) + (bias == "none")) % 4]
     whole, streamed = problems(loss, bias, matrix)
     state, evaluated = driven(made(name), streamed, 6000)
@@ -101,7 +112,9 @@ def test_a_evaluation_in_passing_is_the_evaluation_in_memory(name: str, loss: st
         np.testing.assert_allclose(found.w_of_dual, here.w_of_dual, rtol=1e-12, atol=1e-14)
         assert found.b == pytest.approx(here.b, rel=1e-12, abs=1e-14)
         assert found.primal + found.primal_error + found.dual_error >= found.dual
-        np.testing.assert_allclose(point.w, here.w_of_dual, rtol=0.0, atol=1e-12 * (1 + np.abs(here.w_of_dual).max()))
+        np.testing.assert_allclose(
+            point.w, here.w_of_dual, rtol=0.0, atol=1e-12 * (1 + np.abs(here.w_of_dual).max())
+        )
         assert here.dual >= best - 2 * here.dual_error  # coordinate steps only ever raise it
         best = here.dual
     assert_follows(whole, state)
@@ -132,12 +145,15 @@ def test_every_step_raises_the_dual(name: str, loss: str) -> None:
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize(
     ("name", "options"),
-    [(name, {}) for name in NAMES] + [("cached-loops", {"eviction": rule}) for rule in ("threshold", "random")],
+    [(name, {}) for name in NAMES]
+    + [("cached-loops", {"eviction": rule}) for rule in ("threshold", "random")],
 )
 def test_it_makes_no_difference_into_which_budgets_a_run_is_cut(
     name: str, options: dict[str, Any], streaming: bool
 ) -> None:
-    states = [driven(made(name, **options), problems()[streaming], 2500, budget)[0] for budget in (1, 7, 1000)]
+    states = [
+        driven(made(name, **options), problems()[streaming], 2500, budget)[0] for budget in (1, 7, 1000)
+    ]
     for other in states[1:]:
         assert_same(states[0], other)
 
@@ -151,20 +167,28 @@ def test_a_seed_gives_the_same_run_from_a_store_and_another_seed_another(
     write_store(tmp_path / "rows.arrow", X, y, weight)
     extra: dict[str, Any] = {"lockstep": True} if name == "cached-loops" else {}
     runs = [
-        dualgap.fit(tmp_path / "rows.arrow", solver=name, cache=11, gap=1e-6, max_epochs=80, seed=seed, **extra)
+        dualgap.fit(
+            tmp_path / "rows.arrow", solver=name, cache=11, gap=1e-6, max_epochs=80, seed=seed, **extra
+        )
         for seed in (5, 5, 6)
     ]
     assert_same(runs[0].state.solver, runs[1].state.solver)
     assert np.array_equal(runs[0].coef, runs[1].coef)
-    assert [record.certificate for record in runs[0].trace] == [record.certificate for record in runs[1].trace]
+    assert [record.certificate for record in runs[0].trace] == [
+        record.certificate for record in runs[1].trace
+    ]
     assert not np.array_equal(runs[0].coef, runs[2].coef)
 
 
 def test_a_thread_that_reads_leaves_w_where_the_duals_are() -> None:
-    """The Reader looks at w and the duals while the Trainer moves both: what it sees must not come back as an error."""
+    """The Reader looks at w and the duals while the Trainer moves both: what it sees must not come back as an
+    error.
+    """
     rng = np.random.default_rng(0)
     n, d, k = 4000, 60_000, 30
-    X = sp.csr_matrix((rng.standard_normal(n * k), rng.integers(0, d, n * k), np.arange(0, n * k + 1, k)), shape=(n, d))
+    X = sp.csr_matrix(
+        (rng.standard_normal(n * k), rng.integers(0, d, n * k), np.arange(0, n * k + 1, k)), shape=(n, d)
+    )
     X.sum_duplicates()
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     whole = in_memory(sp.csr_array(X), y)
@@ -226,7 +250,9 @@ def test_resuming_in_memory_is_never_having_stopped(name: str, bias: str, tmp_pa
 def test_resuming_from_disk_is_never_having_stopped(
     name: str, long_rows: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever a run is cut, also where an evaluation has just been made; rows that get longer make the ring grow."""
+    """Wherever a run is cut, also where an evaluation has just been made; rows that get longer make the ring
+    grow.
+    """
     small_batches(monkeypatch)
     X, y, weight = data(d=20)
     if long_rows:
@@ -299,7 +325,9 @@ def filled(problem: Problem, solver: Any, rows: int) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("crowd", [20, 15])
 def test_threshold_is_the_trainer_of_the_lecture(crowd: int) -> None:
-    """Every visit, every row that leaves and every threshold of a run, against the pseudocode line by line."""
+    """Every visit, every row that leaves and every threshold of a run, against the pseudocode line by
+    line.
+    """
     X, y, _ = data(n=24, d=5, seed=2)
     whole = in_memory(sp.csr_array(X), y)
     C = 3.0
@@ -337,7 +365,9 @@ def test_threshold_is_the_trainer_of_the_lecture(crowd: int) -> None:
         assert progress.size == size
         assert set(state.order[:size]) == set(A[:size])
         np.testing.assert_allclose(C * state.beta * y, alpha, atol=1e-10)
-        np.testing.assert_allclose([progress.epsilon, progress.new_epsilon], [epsilon, epsilon_new], rtol=1e-9)
+        np.testing.assert_allclose(
+            [progress.epsilon, progress.new_epsilon], [epsilon, epsilon_new], rtol=1e-9
+        )
         assert engine.ring.live == sum(np.count_nonzero(X[state.ids[slot]]) for slot in A[:size])
         epsilon, epsilon_new = epsilon_new, 0.0
     assert left_at_all > 0
@@ -353,7 +383,11 @@ def test_score_lets_those_go_that_are_satisfied_with_the_most_slack() -> None:
     seen: dict[int, float] = {}  # how satisfied rows were when they were last visited
     chosen = 0
     for _ in range(1500):
-        before, w, beta = {int(state.ids[s]) for s in state.order[: state.progress.size]}, state.w.copy(), state.beta
+        before, w, beta = (
+            {int(state.ids[s]) for s in state.order[: state.progress.size]},
+            state.w.copy(),
+            state.beta,
+        )
         a = y * beta
         state = solver.step(problem, state, 1, None)
         slots = state.order[: state.progress.size]
@@ -418,7 +452,9 @@ def test_a_row_larger_than_all_memory_ends_the_run_with_its_number(
     y = np.where(rng.random(600) < 0.5, 1.0, -1.0)
     write_store(tmp_path / "rows.arrow", X, y, keep_order=True)
     budget = tight(tmp_path / "rows.arrow", name, 5)
-    outcome = dualgap.fit(tmp_path / "rows.arrow", solver=name, memory_budget=budget, gap=0.0, time_limit=15.0)
+    outcome = dualgap.fit(
+        tmp_path / "rows.arrow", solver=name, memory_budget=budget, gap=0.0, time_limit=15.0
+    )
     assert outcome.reason.name == "broken", outcome.reason
     assert "row 37 has 200 entries" in outcome.reason.message
 
@@ -426,7 +462,9 @@ def test_a_row_larger_than_all_memory_ends_the_run_with_its_number(
 @pytest.mark.parametrize("loss", ["hinge", "squared", "huber"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_free_bias_is_found_with_few_rows_at_hand(name: str, loss: str) -> None:
-    """In memory, where it is on offer: the centre of the bias must not run away before all rows have been seen."""
+    """In memory, where it is on offer: the centre of the bias must not run away before all rows have been
+    seen.
+    """
     X, y, weight = data(real=loss != "hinge")
     outcome = dualgap.fit(
         X, y, loss=loss, sample_weight=weight, solver=name, cache=5, bias="exact", gap=1e-2, max_epochs=6000
@@ -466,7 +504,9 @@ def stored(folder: Path, name: str, tmp_path: Path, **options: Any) -> Path:
 def test_on_real_data_the_certificate_is_that_of_memory_and_passes_are_few(
     name: str, data_folder: Path, tmp_path: Path
 ) -> None:
-    """A tenth of the rows in memory, C=1, to 1e-3: at most 10 passes over the disk, a quarter of those of block."""
+    """A tenth of the rows in memory, C=1, to 1e-3: at most 10 passes over the disk, a quarter of those of
+    block.
+    """
     path = stored(data_folder, name, tmp_path)
     outcome = dualgap.fit(path, solver="cached-loops", cache=0.1, lockstep=True, gap=1e-3)
     assert outcome.converged

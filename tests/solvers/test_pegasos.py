@@ -1,4 +1,6 @@
-"""Pegasos against its pseudo-code, its outputs, random stopping, numbers at the edge, and the polish of its dual."""
+"""Pegasos against its pseudo-code, its outputs, random stopping, numbers at the edge, and the polish of its
+dual.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +172,9 @@ class TestEquivalences:
         X, y = data()
         weight = np.arange(20) % 4
         here = Problem(in_memory(X, y, weight), make_loss("hinge"), 0.05)
-        there = Problem(in_memory(np.repeat(X, weight, axis=0), np.repeat(y, weight)), make_loss("hinge"), 0.05)
+        there = Problem(
+            in_memory(np.repeat(X, weight, axis=0), np.repeat(y, weight)), make_loss("hinge"), 0.05
+        )
         ends = []
         for task in (here, there):
             solver = Pegasos(k=task.epoch_size, sampling="distinct")
@@ -189,9 +193,14 @@ class TestEquivalences:
                 np.testing.assert_allclose(mine, other, rtol=1e-10, atol=1e-12)
 
     def test_they_differ_at_a_margin_of_1(self) -> None:
-        """After one step w = 1, and the only row has a margin of exactly 1: an update for SGD-r, none for Pegasos."""
+        """After one step w = 1, and the only row has a margin of exactly 1: an update for SGD-r, none for
+        Pegasos.
+        """
         task = Problem(in_memory(np.array([[1.0]]), np.ones(1)), make_loss("hinge"), 1.0)
-        for solver, counters, w in ((Pegasos(), [1, 1, 2], [1.0, 0.5, 2 / 3]), (SGDr(), [1, 2, 3], [1.0, 1.0, 1.0])):
+        for solver, counters, w in (
+            (Pegasos(), [1, 1, 2], [1.0, 0.5, 2 / 3]),
+            (SGDr(), [1, 2, 3], [1.0, 1.0, 1.0]),
+        ):
             state: Any = solver.start(task, None)
             for count, value in zip(counters, w, strict=True):
                 state = solver.step(task, state, 1, None)
@@ -209,11 +218,15 @@ class TestEquivalences:
             # the row's loss may be 0 inside the ball, but then w is 0 after it
             assert np.array_equal(model(state), model(other)) or not model(state).any()
             if "output" in options:
-                np.testing.assert_allclose(inside.point(task, state).w, (before + model(state))[:-1] / 2, rtol=1e-12)
+                np.testing.assert_allclose(
+                    inside.point(task, state).w, (before + model(state))[:-1] / 2, rtol=1e-12
+                )
 
     def test_starts_fill_the_ball(self) -> None:
         task = problem(d=2)
-        radius = [np.linalg.norm(Pegasos(first_w="ball", seed=seed).start(task, None).v) for seed in range(300)]
+        radius = [
+            np.linalg.norm(Pegasos(first_w="ball", seed=seed).start(task, None).v) for seed in range(300)
+        ]
         share = np.square(radius) * task.lam  # uniform where points are, in two dimensions
         assert chisquare(np.histogram(share, bins=5, range=(0.0, 1.0))[0]).pvalue > 1e-4
 
@@ -231,12 +244,17 @@ class TestOutputs:
     @pytest.mark.parametrize("T0", [0, 1, 33])
     @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(0.7), ExactBias()], ids=lambda bias: bias.kind)
     def test_an_average_is_the_mean_over_its_window(self, bias: Any, T0: int) -> None:
-        task, solver = problem(bias=bias, weighted=True), Pegasos(k=3, output="average", T0=T0, seed=1, first_w="ball")
+        task, solver = (
+            problem(bias=bias, weighted=True),
+            Pegasos(k=3, output="average", T0=T0, seed=1, first_w="ball"),
+        )
         found, state = iterates(solver, task, 230)
         start = state.suffix.now.began
         assert start == T0 or (T0 == 0 and 0.25 * 230 <= start <= 0.5 * 230)
         point = solver.point(task, state)
-        np.testing.assert_allclose(np.append(point.w, point.b), np.mean(found[start:], axis=0), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(
+            np.append(point.w, point.b), np.mean(found[start:], axis=0), rtol=1e-10, atol=1e-12
+        )
 
     @pytest.mark.parametrize("lam", [1e-2, 1e-4, 1e-6])
     def test_an_average_survives_projections(self, lam: float) -> None:
@@ -285,7 +303,10 @@ class TestNumbers:
     @pytest.mark.parametrize("lam", [1e-2, 1e-8])
     def test_w_is_in_the_ball_where_the_rows_of_a_batch_cancel(self, lam: float, size: float) -> None:
         X = np.array([[size, 0.3], [-size, 0.4], [size, -1.0], [-size, 0.5]])
-        task, solver = Problem(in_memory(X, np.ones(4)), make_loss("hinge"), lam), Pegasos(k=4, projection=True)
+        task, solver = (
+            Problem(in_memory(X, np.ones(4)), make_loss("hinge"), lam),
+            Pegasos(k=4, projection=True),
+        )
         state = solver.start(task, None)
         for _ in range(30):
             state = solver.step(task, state, 4, None)
@@ -363,7 +384,9 @@ class TestRandomStopping:
         assert set(stops) == set(range(1, 11))
         assert chisquare(np.bincount(stops)[1:]).pvalue > 1e-4
 
-    @pytest.mark.parametrize("options", [{}, {"k": 4, "projection": True}, {"bias": "exact"}, {"duals": False}])
+    @pytest.mark.parametrize(
+        "options", [{}, {"k": 4, "projection": True}, {"bias": "exact"}, {"duals": False}]
+    )
     def test_a_model_is_accepted_if_its_certificate_proves_the_bound(self, options: dict[str, Any]) -> None:
         X, y = data(n=60)
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", gap=0.0, stop_within=800, seed=3, **options)
@@ -389,14 +412,18 @@ class TestRandomStopping:
                     last.step(state.picks[state.walk.position - 1 : state.walk.position])
             assert state.counts.visits == sum(stops)
         assert len(stops) > 1
-        np.testing.assert_allclose(model(state), last.model, rtol=1e-9)  # nothing is left of the attempts before
+        np.testing.assert_allclose(
+            model(state), last.model, rtol=1e-9
+        )  # nothing is left of the attempts before
         assert np.array_equal(state.errors, last.errors)
         point = solver.point(task, state)
         better = solver.improve_dual(task, point.beta, point.b, state.counts.visits)
         assert task.certify(point._replace(beta=better)).gap <= bound
         assert f"after {len(stops)} attempts" in solver.finished(state).message
 
-    def test_where_the_bound_is_impossible_a_limit_ends_the_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_where_the_bound_is_impossible_a_limit_ends_the_run(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
         X, y = data()
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", gap=0.0, stop_within=30, max_epochs=20)
@@ -415,7 +442,9 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())) or "plain")
+@pytest.mark.parametrize(
+    "options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())) or "plain"
+)
 def test_budgets_make_no_difference(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
     task, ends = problem(bias=AugmentedBias(0.5), weighted=True), []
@@ -431,14 +460,23 @@ def test_budgets_make_no_difference(options: dict[str, Any], monkeypatch: pytest
     assert ends[0].attempt > 5 or "stop_within" not in options
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())) or "plain")
+@pytest.mark.parametrize(
+    "options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())) or "plain"
+)
 @pytest.mark.parametrize("bias", ["none", "exact"])
 def test_a_resumed_run_is_the_same(
     options: dict[str, Any], bias: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
     X, y = data()
-    common: dict[str, Any] = {"lam": 0.03, "solver": "pegasos", "bias": bias, "gap": 0.0, "max_epochs": None, **options}
+    common: dict[str, Any] = {
+        "lam": 0.03,
+        "solver": "pegasos",
+        "bias": bias,
+        "gap": 0.0,
+        "max_epochs": None,
+        **options,
+    }
     long = dualgap.fit(X, y, max_steps=1033, **common)
     dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_steps=517, **common))
     resumed = dualgap.fit(X, y, max_steps=1033, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
@@ -481,7 +519,9 @@ class TestDualPoints:
     def test_more_sweeps_polish_more(self) -> None:
         task = problem()
         values = [
-            task.evaluate(Point(np.zeros(4), 0.0, Pegasos(polish=sweeps).improve_dual(task, np.zeros(20), 0.0, 1))).dual
+            task.evaluate(
+                Point(np.zeros(4), 0.0, Pegasos(polish=sweeps).improve_dual(task, np.zeros(20), 0.0, 1))
+            ).dual
             for sweeps in (1, 4, 16)
         ]
         assert values == sorted(set(values))
@@ -492,7 +532,9 @@ class TestDualPoints:
         X, y = data(n=60)
         gaps = {}
         for polish in (0, 2):
-            outcome = dualgap.fit(X, y, lam=0.05, solver=name, bias=bias, gap=0.0, polish=polish, max_epochs=20)
+            outcome = dualgap.fit(
+                X, y, lam=0.05, solver=name, bias=bias, gap=0.0, polish=polish, max_epochs=20
+            )
             assert outcome.dual_origin == ("polish" if polish else "solver")
             found = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
             assert found.gap == pytest.approx(outcome.certificate.gap, abs=2 * found.rounding)
@@ -501,11 +543,19 @@ class TestDualPoints:
 
     def test_the_origin_is_that_of_the_dual_handed_back(self) -> None:
         X, y = data()
-        common: dict[str, Any] = {"lam": 0.05, "solver": "pegasos", "gap": 0.0, "max_steps": 50, "max_epochs": None}
+        common: dict[str, Any] = {
+            "lam": 0.05,
+            "solver": "pegasos",
+            "gap": 0.0,
+            "max_steps": 50,
+            "max_epochs": None,
+        }
         plain, polished = (dualgap.fit(X, y, polish=sweeps, **common) for sweeps in (0, 1))
         point = plain.solver.point(plain.problem, plain.state.solver)
         assert np.array_equal(plain.dual, point.beta)
-        assert np.array_equal(polished.dual, polished.solver.improve_dual(polished.problem, point.beta, 0.0, 50))  # type: ignore[attr-defined]
+        assert np.array_equal(
+            polished.dual, polished.solver.improve_dual(polished.problem, point.beta, 0.0, 50)
+        )  # type: ignore[attr-defined]
 
     def test_a_polish_that_gains_nothing_is_not_named(self) -> None:
         """Where every row is at its bound the counters are the best dual point there is."""
@@ -537,7 +587,10 @@ class TestDualPoints:
         ({"output": "mean"}, "output='mean' must be one of last, average, random"),
         ({"T0": -1}, "T0=-1"),
         ({"T0": 5}, "T0=5 goes with output=average"),
-        ({"k": 2, "output": "average", "T0": 250, "max_steps": 500}, "T0=250 is beyond the run of 250 steps of 2 rows"),
+        (
+            {"k": 2, "output": "average", "T0": 250, "max_steps": 500},
+            "T0=250 is beyond the run of 250 steps of 2 rows",
+        ),
         ({"stop_within": -1}, "stop_within=-1 must be a number of steps >= 0"),
         ({"stop_within": 9000}, "stop_within=9000 is beyond the run of 3000 steps"),
         ({"k": 2, "stop_within": 2000}, "stop_within=2000 is beyond the run of 1500 steps"),

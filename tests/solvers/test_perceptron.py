@@ -37,8 +37,12 @@ def run(solver: Any, task: Problem, steps: int) -> Any:
     return solver.step(task, solver.start(task, None), steps, None)
 
 
-def written(task: Problem, steps: int, margin: float = 0.0, gain: float = 0.0) -> tuple[np.ndarray, np.ndarray, int]:
-    """All (w, b) of the perceptron in the order of the rows, before each step and at the end; and its mistakes."""
+def written(
+    task: Problem, steps: int, margin: float = 0.0, gain: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """All (w, b) of the perceptron in the order of the rows, before each step and at the end; and its
+    mistakes.
+    """
     X, y, c = task.source.rows.matrix, task.source.y, task.source.weight  # type: ignore[attr-defined]
     rows, ws, bs, mistakes = np.flatnonzero(c), [np.zeros(X.shape[1])], [0.0], 0
     for t in range(steps):
@@ -82,10 +86,13 @@ class TestAsWritten:
         np.testing.assert_allclose(point.w, ws[:-1].mean(axis=0), rtol=1e-13, atol=1e-13)
         assert point.b == pytest.approx(bs[:-1].mean(), rel=1e-12, abs=1e-12)
 
-    def test_voted_has_the_averaged_model_and_the_same_mistakes(self, bias: str, weighted: bool, margin: float) -> None:
+    def test_voted_has_the_averaged_model_and_the_same_mistakes(
+        self, bias: str, weighted: bool, margin: float
+    ) -> None:
         task = problem(bias=BIASES[bias], weighted=weighted)
         averaged, voted = (
-            Perceptron(margin=margin, bias_step=0.25, seed=3, averaged=flag, voted=not flag) for flag in (True, False)
+            Perceptron(margin=margin, bias_step=0.25, seed=3, averaged=flag, voted=not flag)
+            for flag in (True, False)
         )
         left, right = run(averaged, task, 100), run(voted, task, 100)
         a, b = averaged.point(task, left), voted.point(task, right)
@@ -101,9 +108,20 @@ class TestVote:
         task = problem(weighted=True)
         X, y, c = task.source.rows.matrix, task.source.y, task.source.weight  # type: ignore[attr-defined]
         outcome = dualgap.fit(
-            X, y, sample_weight=c, lam=0.1, bias=bias, rho=2.0, solver="perceptron", voted=True, order="given",
-            max_steps=90, max_epochs=None, gap=0.0, bias_step=0.25,
-        )  # fmt: skip
+            X,
+            y,
+            sample_weight=c,
+            lam=0.1,
+            bias=bias,
+            rho=2.0,
+            solver="perceptron",
+            voted=True,
+            order="given",
+            max_steps=90,
+            max_epochs=None,
+            gap=0.0,
+            bias_step=0.25,
+        )
         ws, bs, _ = written(task, 90, 0.0, gain_of(bias, 0.25))
         new = np.random.default_rng(0).integers(-3, 4, size=(50, 4)).astype(float)
         expected = np.mean([np.sign(new @ w + b) for w, b in zip(ws[:-1], bs[:-1], strict=True)], axis=0)
@@ -112,7 +130,9 @@ class TestVote:
     def test_more_mistakes_than_the_list_had_room_for(self) -> None:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(40, 3)), rng.choice([-1, 1], size=40)
-        outcome = dualgap.fit(X, y, lam=0.1, solver="perceptron", voted=True, max_steps=3000, max_epochs=None, gap=0.0)
+        outcome = dualgap.fit(
+            X, y, lam=0.1, solver="perceptron", voted=True, max_steps=3000, max_epochs=None, gap=0.0
+        )
         state: Any = outcome.state.solver
         assert state.used > 1024
         assert (np.diff(state.born[: state.used]) > 0).all()
@@ -131,7 +151,9 @@ class TestVote:
 
 
 class TestLimitOfSGD:
-    """A tie, y <w, x> = 0, is a mistake: in w/eta the hinge's margin 1/eta is above 0 however large eta is."""
+    """A tie, y <w, x> = 0, is a mistake: in w/eta the hinge's margin 1/eta is above 0 however large eta
+    is.
+    """
 
     @pytest.mark.parametrize("order", ["given", "permutation", "random"])
     @pytest.mark.parametrize("averaged", [False, True])
@@ -191,7 +213,13 @@ def test_on_separable_rows_it_ends_with_a_model_that_makes_no_mistakes() -> None
 def test_it_claims_no_more_than_its_certificate() -> None:
     task = problem()
     outcome = dualgap.fit(
-        task.source.rows.matrix, task.source.y, lam=0.1, solver="perceptron", averaged=True, max_epochs=30, gap=1e-3
+        task.source.rows.matrix,
+        task.source.y,
+        lam=0.1,
+        solver="perceptron",
+        averaged=True,
+        max_epochs=30,
+        gap=1e-3,
     )
     assert not outcome.converged
     certificate = outcome.certificate

@@ -179,7 +179,9 @@ def test_an_averaged_model_has_a_certificate() -> None:
     y = np.where(X @ rng.normal(size=6) + rng.normal(size=200) > 0, 1, -1)
     for output in ("average", "random"):
         for bias in ("none", "augmented", "exact"):
-            outcome = dualgap.fit(X, y, C=0.1, solver="sdca", order="random", output=output, bias=bias, gap=1e-3)
+            outcome = dualgap.fit(
+                X, y, C=0.1, solver="sdca", order="random", output=output, bias=bias, gap=1e-3
+            )
             assert outcome.converged
             independent = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
             assert independent.relative_gap <= 1e-3
@@ -210,7 +212,9 @@ class TestIterationBound:
             Problem(in_memory(np.eye(3), np.array([1.0, -1.0, 1.0])), make_loss(loss), 1e-3)
             for loss in ("hinge", "absolute")
         )
-        assert iteration_bound(absolute, 1e-4)[1] - 3 == pytest.approx(4 * (iteration_bound(hinge, 1e-4)[1] - 3))
+        assert iteration_bound(absolute, 1e-4)[1] - 3 == pytest.approx(
+            4 * (iteration_bound(hinge, 1e-4)[1] - 3)
+        )
 
     def test_a_weight_is_a_row_repeated(self) -> None:
         X, y = np.array([[1.0], [2.0], [1.5]]), np.array([1.0, -1.0, 1.0])
@@ -238,7 +242,9 @@ class TestIterationBound:
     def test_the_plan_says_it(self) -> None:
         X, y = np.array([[1.0], [2.0], [1.5]]), np.array([1, -1, 1])
         lines = dualgap.plan(X, y, solver="sdca", lam=0.1, order="random", output="average", epsilon=0.01)
-        T0, T = iteration_bound(Problem(in_memory(X, np.array(y, dtype=float)), make_loss("hinge"), 0.1), 0.01)
+        T0, T = iteration_bound(
+            Problem(in_memory(X, np.array(y, dtype=float)), make_loss("hinge"), 0.1), 0.01
+        )
         text = "\n".join(lines)
         assert f"{T:,.0f} steps" in text
         assert f"T0={T0:,}" in text

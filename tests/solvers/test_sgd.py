@@ -1,4 +1,6 @@
-"""Stochastic gradient descent against its two algorithms written out, and against the theorems proved of them."""
+"""Stochastic gradient descent against its two algorithms written out, and against the theorems proved of
+them.
+"""
 
 from __future__ import annotations
 
@@ -147,7 +149,9 @@ class TestAsWritten:
             A = task.loss.zhang_pairs[0][0]
             solver = SGD(eta0=0.01, learning_rate=kind, average=True, order="given", bias_step=0.3, T0=4)
             state = run(solver, task, steps)
-            expected = written(task, in_order(task, steps), formula(kind, 0.01, task.lam), bias_step=0.3, A=A, T0=4)
+            expected = written(
+                task, in_order(task, steps), formula(kind, 0.01, task.lam), bias_step=0.3, A=A, T0=4
+            )
             assert_close(last(state)[0], expected.w[-1])
             assert_close(last(state)[1], expected.b[-1])
             point = solver.point(task, state)
@@ -332,7 +336,8 @@ class TestMeans:
             full, simple = (
                 solver.point(task, run(solver, task, 90)).w
                 for solver in (
-                    SGD(eta0=0.01, learning_rate=kind, average=True, weights=weights) for weights in ("full", "simple")
+                    SGD(eta0=0.01, learning_rate=kind, average=True, weights=weights)
+                    for weights in ("full", "simple")
                 )
             )
             apart.append(float(np.abs(full - simple).max() / np.abs(full).max()))
@@ -365,7 +370,9 @@ class TestMeans:
     def test_that_is_looked_at_before_a_run(self) -> None:
         task = problem("squared")
         with pytest.raises(InputError, match=r"must be below 2/\(A M\^2\)"):
-            dualgap.fit(dense(task), task.source.y, loss="squared", lam=0.01, solver="sgd", average=True, eta0=5.0)
+            dualgap.fit(
+                dense(task), task.source.y, loss="squared", lam=0.01, solver="sgd", average=True, eta0=5.0
+            )
 
     def test_a_rate_that_the_solver_chose_itself_is_not_refused(self) -> None:
         for seed in range(4):
@@ -443,7 +450,10 @@ class TestWithoutRegulariser:
     [
         ({"eta0": -0.1}, "eta0=-0.1 must be a finite number >= 0"),
         ({"eta0": math.nan}, "eta0=nan"),
-        ({"eta0": 10.5, "learning_rate": "constant"}, "eta0=10.5 makes a first step of 10.5; it must be at most 1/lam"),
+        (
+            {"eta0": 10.5, "learning_rate": "constant"},
+            "eta0=10.5 makes a first step of 10.5; it must be at most 1/lam",
+        ),
         ({"eta0": 10.5, "learning_rate": "inverse"}, "at most 1/lam = 10"),
         ({"eta0": 10.5, "learning_rate": "sqrt"}, "at most 1/lam = 10"),
         ({"learning_rate": "fast"}, "learning_rate='fast' must be one of constant, inverse, sqrt, bottou"),
@@ -529,7 +539,9 @@ class TestEveryRun:
         share=st.floats(1e-3, 1.0),
         seed=st.integers(0, 2**32 - 1),
     )
-    def test_inequality_5_with_a_preconditioner(self, loss: str, whole: bool, share: float, seed: int) -> None:
+    def test_inequality_5_with_a_preconditioner(
+        self, loss: str, whole: bool, share: float, seed: int
+    ) -> None:
         task, rng = problem(loss, n=6, d=3, lam=0.1, seed=seed), np.random.default_rng(seed)
         root = rng.normal(size=(3, 3))
         S = root @ root.T + 0.1 * np.eye(3) if whole else np.diag(rng.uniform(0.1, 10.0, size=3))
@@ -559,7 +571,9 @@ class TestEveryRun:
     @settings(deadline=None, max_examples=40)
     @given(loss=st.sampled_from(sorted(LOSSES)), share=st.floats(0.01, 3.0), seed=st.integers(0, 2**32 - 1))
     def test_theorem_5_1(self, loss: str, share: float, seed: int) -> None:
-        """The regret of the whole run, for each pair (A, B) of the loss and whatever w it is compared with."""
+        """The regret of the whole run, for each pair (A, B) of the loss and whatever w it is compared
+        with.
+        """
         task = problem(loss, n=7, d=3, lam=0.0, seed=seed, weighted=False)
         square = longest(task)
         eta, T = share / square, 4 * task.epoch_size
@@ -591,7 +605,9 @@ class TestEveryRun:
 
 
 class TestOnTheMean:
-    """Expectations are over rows drawn with replacement, so Q is the mean loss over the rows; seeds are fixed."""
+    """Expectations are over rows drawn with replacement, so Q is the mean loss over the rows; seeds are
+    fixed.
+    """
 
     @staticmethod
     def runs(task: Problem, T: int, count: int, **options: Any) -> tuple[list[Steps], Any]:
@@ -617,7 +633,9 @@ class TestOnTheMean:
 
     @pytest.mark.parametrize("loss", ["hinge", "squared"])
     def test_inequality_7(self, loss: str) -> None:
-        """As printed, which for A > 0 is a little more than follows: 1 + eta A M^2/2 stands for 1/(1 - eta A M^2/2)."""
+        """As printed, which for A > 0 is a little more than follows: 1 + eta A M^2/2 stands for 1/(1 - eta A
+        M^2/2).
+        """
         task, T = problem(loss, n=30, d=3, lam=0.0, weighted=False, noise=2.0), 4000
         A, B = task.loss.zhang_pairs[0]
         square = longest(task)
@@ -667,6 +685,13 @@ def test_too_long_a_step_is_refused_with_either_weights(weights: str) -> None:
     X = np.diag([3.0, 1.0, 2.0, 1.0])
     with pytest.raises(InputError, match=r"below 2/\(A M\^2\) = 0.0555"):
         dualgap.fit(
-            X, np.array([1.0, 2.0, 3.0, 4.0]), loss="squared", lam=0.1, solver="sgd", average=True, weights=weights,
-            learning_rate="constant", eta0=0.06,
-        )  # fmt: skip
+            X,
+            np.array([1.0, 2.0, 3.0, 4.0]),
+            loss="squared",
+            lam=0.1,
+            solver="sgd",
+            average=True,
+            weights=weights,
+            learning_rate="constant",
+            eta0=0.06,
+        )

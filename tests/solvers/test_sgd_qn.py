@@ -41,7 +41,9 @@ class Written(NamedTuple):
 
 
 def written(task: Problem, steps: int, eta0: float, skip: int, bias_step: float) -> Written:
-    """A constant feature is one more column, whose w is b/rho; a row without a slope leaves the secant to the next."""
+    """A constant feature is one more column, whose w is b/rho; a row without a slope leaves the secant to the
+    next.
+    """
     X, y, lam = task.source.rows.matrix, task.source.y, task.lam  # type: ignore[attr-defined]
     share = task.source.weight * (task.epoch_size / task.total_weight)
     rows = np.flatnonzero(task.source.weight)
@@ -154,9 +156,15 @@ def test_float32_makes_the_same_steps_but_for_rounding() -> None:
 def test_it_gets_to_the_optimum(bias: str) -> None:
     task = problem(n=150)
     outcome = dualgap.fit(
-        task.source.rows.matrix, task.source.y, lam=0.05, bias=bias, solver="sgd-qn", gap=0.02, max_epochs=1000,  # type: ignore[attr-defined]
+        task.source.rows.matrix,
+        task.source.y,
+        lam=0.05,
+        bias=bias,
+        solver="sgd-qn",
+        gap=0.02,
+        max_epochs=1000,  # type: ignore[attr-defined]
         bias_step=1.0,
-    )  # fmt: skip
+    )
     assert outcome.converged
 
 

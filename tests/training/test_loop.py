@@ -39,8 +39,17 @@ def toy(n: int = 200, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 
 def record(**changes: Any) -> Record:
-    certificate = Certificate(2.0, 1.0, 1.0, changes.pop("relative_gap", 1.0), changes.pop("rounding", 0.0), "mean")
-    values = {"kind": "certified", "visits": 10, "epochs": 1.0, "updates": 0, "entries": 0, "train_seconds": 1.0}
+    certificate = Certificate(
+        2.0, 1.0, 1.0, changes.pop("relative_gap", 1.0), changes.pop("rounding", 0.0), "mean"
+    )
+    values = {
+        "kind": "certified",
+        "visits": 10,
+        "epochs": 1.0,
+        "updates": 0,
+        "entries": 0,
+        "train_seconds": 1.0,
+    }
     values |= {"certify_seconds": 0.5, "certificate": certificate, "measures": {}} | changes
     return Record(**values)  # type: ignore[arg-type]
 
@@ -52,7 +61,11 @@ class TestRules:
         assert GapBelow(0.1)(record(relative_gap=math.nan)) is None
 
     def test_limits_say_what_to_do_next(self) -> None:
-        for rule, name in ((steps(10), "max_steps"), (epochs(0.5, 20), "max_epochs"), (Seconds(1.5), "time_limit")):
+        for rule, name in (
+            (steps(10), "max_steps"),
+            (epochs(0.5, 20), "max_epochs"),
+            (Seconds(1.5), "time_limit"),
+        ):
             reason = rule(record())
             assert reason is not None
             assert reason.name == name
@@ -168,7 +181,9 @@ def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
         (1e-1, 1e-3, 1, 2000),  # it has arrived
     ],
 )
-def test_evaluations_aim_at_the_gap_asked_for(before: float, gap: float, evaluations: int, expected: int) -> None:
+def test_evaluations_aim_at_the_gap_asked_for(
+    before: float, gap: float, evaluations: int, expected: int
+) -> None:
     X, y = toy(4000, 40)
     loop = Loop(DCD(), Problem(in_memory(X, y), Hinge(), 1e-3), tol=1e-3)
     loop.certificate = loop.certificate._replace(relative_gap=gap)

@@ -35,7 +35,15 @@ def reached(name: str, bias: str, seed: int, every: int | None) -> tuple[float, 
     """Epochs between which the gap was reached: at the last certificate but one, and at the last."""
     X, y = noisy(seed)
     outcome = dualgap.fit(
-        X, y, solver=name, bias=bias, seed=seed, C=0.3, gap=GAPS.get(name, 1e-4), record_every=every, max_epochs=3000
+        X,
+        y,
+        solver=name,
+        bias=bias,
+        seed=seed,
+        C=0.3,
+        gap=GAPS.get(name, 1e-4),
+        record_every=every,
+        max_epochs=3000,
     )
     assert outcome.converged, outcome.reason
     before = outcome.trace[-2].epochs if len(outcome.trace) > 1 else 0.0
@@ -50,7 +58,9 @@ def test_passes_to_a_gap_hardly_depend_on_record_every(name: str, bias: str) -> 
 
 @pytest.mark.parametrize(("name", "bias"), biases(primal=True))
 def test_iterates_of_stochastic_solvers_do_not_depend_on_record_every(name: str, bias: str) -> None:
-    """Their w wiggles, so that whoever looks more often sees a better one; what they look at must be the same."""
+    """Their w wiggles, so that whoever looks more often sees a better one; what they look at must be the
+    same.
+    """
     X, y = noisy(0)
     runs = [
         dualgap.fit(X, y, solver=name, bias=bias, C=0.3, gap=0.0, max_steps=3 * N + 50, record_every=every)

@@ -44,7 +44,9 @@ RUNS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    "options", RUNS, ids=lambda options: f"{options['solver']}-{options.get('loss', options.get('bias', 'hinge'))}"
+    "options",
+    RUNS,
+    ids=lambda options: f"{options['solver']}-{options.get('loss', options.get('bias', 'hinge'))}",
 )
 class TestBestModel:
     def test_given_rows(self, options: dict[str, Any]) -> None:
@@ -58,7 +60,14 @@ class TestBestModel:
             return {}
 
         outcome = dualgap.fit(
-            X, y, validation=(new_X, new_y), patience=4, gap=1e-9, measures=[measure], max_epochs=300, **options
+            X,
+            y,
+            validation=(new_X, new_y),
+            patience=4,
+            gap=1e-9,
+            measures=[measure],
+            max_epochs=300,
+            **options,
         )
         values = [record.measures["validation"] for record in outcome.trace]
         nothing = mean_loss(loss, new_X, new_y, np.zeros(12), 0.0)
@@ -95,9 +104,9 @@ class TestBestModel:
         values = [[record.measures["validation"] for record in outcome.trace] for outcome in runs]
         assert values[0] != values[1]
         expected = mean_loss(loss, X[away], np.asarray(y)[away], runs[0].coef, runs[0].intercept)
-        assert min(*values[0], mean_loss(loss, X[away], np.asarray(y)[away], np.zeros(12), 0.0)) == pytest.approx(
-            expected
-        )
+        assert min(
+            *values[0], mean_loss(loss, X[away], np.asarray(y)[away], np.zeros(12), 0.0)
+        ) == pytest.approx(expected)
         assert runs[0].problem.source.n == 60
 
 
@@ -106,9 +115,15 @@ def test_a_split_is_a_fit_on_the_rest() -> None:
     kept, held_out = split_off(in_memory(X, 1.0 * y), 0.25, 3)
     split = dualgap.fit(X, y, validation=0.25, seed=3, lam=1e-3, solver="sgd", eta0=0.01, patience=3)
     apart = dualgap.fit(
-        kept.rows.matrix, kept.y, validation=(held_out.rows.matrix, held_out.y), seed=3, lam=1e-3, solver="sgd",  # type: ignore[union-attr]
-        eta0=0.01, patience=3,
-    )  # fmt: skip
+        kept.rows.matrix,
+        kept.y,
+        validation=(held_out.rows.matrix, held_out.y),
+        seed=3,
+        lam=1e-3,
+        solver="sgd",  # type: ignore[union-attr]
+        eta0=0.01,
+        patience=3,
+    )
     assert np.array_equal(split.coef, apart.coef)
     assert split.reason.name == apart.reason.name
 
@@ -135,10 +150,14 @@ def test_sparse_rows_are_split_like_dense_ones() -> None:
     X[np.abs(X) < 0.7] = 0.0
     X[[0, 7, 79]] = 0.0
     for seed in range(3):
-        dense, sparse = (split_off(in_memory(layout(X), 1.0 * y), 0.25, seed) for layout in (np.asarray, sp.csr_matrix))
+        dense, sparse = (
+            split_off(in_memory(layout(X), 1.0 * y), 0.25, seed) for layout in (np.asarray, sp.csr_matrix)
+        )
         for left, right in zip(dense, sparse, strict=True):
             rows: Any = right.rows
-            whole = sp.csr_matrix((rows.values, rows.columns, rows.starts), shape=(right.n, right.d)).toarray()
+            whole = sp.csr_matrix(
+                (rows.values, rows.columns, rows.starts), shape=(right.n, right.d)
+            ).toarray()
             assert np.array_equal(whole, left.rows.matrix)  # type: ignore[union-attr]
             assert np.array_equal(right.y, left.y)
             np.testing.assert_allclose(right.squared_norms, left.squared_norms)
@@ -178,7 +197,14 @@ def test_patience_counts_certificates_without_a_fall() -> None:
     lengths = []
     for patience in (1, 3, 8):
         outcome = dualgap.fit(
-            X, y, validation=0.25, patience=patience, lam=0.0, solver="sgd", eta0=0.05, learning_rate="constant"
+            X,
+            y,
+            validation=0.25,
+            patience=patience,
+            lam=0.0,
+            solver="sgd",
+            eta0=0.05,
+            learning_rate="constant",
         )
         assert outcome.reason.name == "early"
         values = [record.measures["validation"] for record in outcome.trace]
@@ -192,7 +218,9 @@ def test_patience_counts_certificates_without_a_fall() -> None:
 
 def test_certificates_come_as_often_as_asked_for() -> None:
     X, y = data()
-    outcome = dualgap.fit(X, y, validation=0.25, record_every=17, lam=0.0, solver="sgd", eta0=0.05, max_steps=100)
+    outcome = dualgap.fit(
+        X, y, validation=0.25, record_every=17, lam=0.0, solver="sgd", eta0=0.05, max_steps=100
+    )
     assert [record.visits for record in outcome.trace][:3] == [17, 34, 51]
 
 

@@ -64,7 +64,9 @@ def offers() -> Iterator[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(("solver", "loss", "bias"), list(offers()))
 @pytest.mark.parametrize("direction", ["up", "down"])
-def test_a_path_over_C_takes_fewer_epochs_than_cold_runs(solver: str, loss: str, bias: str, direction: str) -> None:
+def test_a_path_over_C_takes_fewer_epochs_than_cold_runs(
+    solver: str, loss: str, bias: str, direction: str
+) -> None:
     path = np.geomspace(1e-3, 1.0, 20)[:: 1 if direction == "up" else -1]
     options: dict[str, Any] = {"solver": solver, "loss": loss, "bias": bias, "max_epochs": 300}
     options["gap"] = 1e-2 if PROMISES[solver].gap < 1e-3 else 0.1

@@ -1,6 +1,7 @@
 """The command line. Every subcommand is a file of this package, and imports what it needs when it runs.
 
-So ``dualgap --help`` answers at once: nothing here, nor at the top of any subcommand's file, imports more than click.
+So ``dualgap --help`` answers at once: nothing here, nor at the top of any subcommand's file, imports more
+than click.
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ from ..runtime.errors import InputError, nearest
 from .console import OutputError, complain, guarded_stdout
 
 OUTPUT_CLOSED = 141  # as of a program that SIGPIPE ends
-COMMANDS = ("train", "predict", "evaluate", "certify", "inspect", "convert", "solvers", "losses", "demo", "warmup")
+COMMANDS = (
+    "train",
+    "predict",
+    "evaluate",
+    "certify",
+    "inspect",
+    "convert",
+    "solvers",
+    "losses",
+    "demo",
+    "warmup",
+)
 INTERRUPTED = 130
 
 
@@ -36,14 +48,16 @@ class _Commands(click.Group):
         raise click.UsageError(f"there is no command {name!r}; {nearest(name, COMMANDS)}", context)
 
 
-@click.group(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="dualgap", message="%(prog)s %(version)s")
 @click.pass_context
 def group(context: click.Context) -> None:
     """Train linear SVMs and other linear predictors, and prove how good they are.
 
-    Every model comes with a certificate: its objective, a lower bound that no model can beat, and the gap between
-    the two.
+    Every model comes with a certificate: its objective, a lower bound that no model can beat, and the gap
+    between the two.
 
     \b
       dualgap train data.svm.gz -o data.model    train, certify, save
@@ -58,8 +72,8 @@ def group(context: click.Context) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    0 done, 1 not true, 2 bad input or usage, 3 not converged, 130 interrupted, 141 the reader of stdout has gone. Where
-    a program gives the arguments, the process is that program's, and its signals are left alone.
+    0 done, 1 not true, 2 bad input or usage, 3 not converged, 130 interrupted, 141 the reader of stdout has
+    gone. Where a program gives the arguments, the process is that program's, and its signals are left alone.
     """
     code = INTERRUPTED
     with contextlib.suppress(KeyboardInterrupt):  # pressed while an error was being told
@@ -70,7 +84,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _ignore_ctrl_c() -> None:
-    """All is done but leaving, which takes Numba half a second; an interrupt would then end the process by a signal."""
+    """All is done but leaving, which takes Numba half a second; an interrupt would then end the process by a
+    signal.
+    """
     with contextlib.suppress(ValueError):  # not in the main thread, where signals are none of our business
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -1,4 +1,6 @@
-"""``dualgap certify``: recompute a model's certificate from scratch and say whether the stored one is true."""
+"""``dualgap certify``: recompute a model's certificate from scratch and say whether the stored one is
+true.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
 
 TRUE, NOT_TRUE, UNPROVEN = "true", "not true", "unproven"
 SAME, ANOTHER = "same order", "another order"
-_NOISE = (
-    1e-6  # rounding beyond this part of the objective and the lower bound excuses no difference between two of them
-)
+# rounding beyond this part of the objective and the lower bound excuses no difference between two of them
+_NOISE = 1e-6
 _ULP = 2.0**-52
 
 
@@ -46,15 +47,16 @@ class Verdict:
 @zero_based_option
 @json_option
 def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -> int:
-    """Recompute the certificate of MODEL from DATA, the rows it was trained on, and compare it with the stored one.
+    """Recompute the certificate of MODEL from DATA, the rows it was trained on, and compare it with the
+    stored one.
 
-    The stored certificate is true if DATA holds the training rows, the objective of the stored weights and the lower
-    bound from the stored duals are as stated, up to rounding, and nothing else that the model says of them contradicts
-    what is recomputed. The rows may be in another order (a store is shuffled, the text it was made of is not): every
-    dual is then brought to its row, which is known by a hash of its content.
+    The stored certificate is true if DATA holds the training rows, the objective of the stored weights and
+    the lower bound from the stored duals are as stated, up to rounding, and nothing else that the model says
+    of them contradicts what is recomputed. The rows may be in another order (a store is shuffled, the text it
+    was made of is not): every dual is then brought to its row, which is known by a hash of its content.
 
-    A model saved without duals has only a weaker bound, from the slopes of the losses at its scores; if that does not
-    reach the stored bound, the verdict is "unproven".
+    A model saved without duals has only a weaker bound, from the slopes of the losses at its scores; if that
+    does not reach the stored bound, the verdict is "unproven".
 
     Exit codes: 0 true, 1 not true or unproven, 2 bad input.
     """
@@ -116,7 +118,9 @@ def rows_in_memory(model: Model, data: Data) -> Rows:
 
 
 def rows_on_disk(model: Model, data_file: Path) -> Rows:
-    """The rows of a store, read one batch at a time; their digests are computed anew, and not taken from its header."""
+    """The rows of a store, read one batch at a time; their digests are computed anew, and not taken from its
+    header.
+    """
     import numpy as np
 
     from ..data.chunks import Feed, OnDisk
@@ -160,11 +164,15 @@ def contradiction(model: Model) -> str | None:
         expected = 1.0 / (lam * weight) if lam else math.inf
         return f"the stored C is {model.C!r}, and 1 / (lam * total weight) is {expected!r}"
     if model.bias != "augmented" and model.rho != 1.0:
-        return f"the stored rho is {model.rho!r}, and a bias of the kind {model.bias!r} has none (which is stored as 1)"
+        return (
+            f"the stored rho is {model.rho!r}, and a bias of the kind {model.bias!r} has none "
+            "(which is stored as 1)"
+        )
     form = "J" if lam else "mean"
     if stored.form != form:
         return (
-            f"the stored certificate is in form {stored.form!r}, and models of lam = {lam!r} have it in form {form!r}"
+            f"the stored certificate is in form {stored.form!r}, and models of lam = {lam!r} have it in "
+            f"form {form!r}"
         )
     if not 0.0 <= stored.rounding < math.inf:
         return f"the stored rounding is {stored.rounding!r}, which must be a number >= 0"
@@ -212,7 +220,10 @@ def evaluate(model: Model, rows: Rows) -> Verdict:
     if order is None:
         reason = "the rows of DATA are not the training rows (others, or weighted otherwise)"
         if model.rows_in_any_order is None:
-            reason = "the rows of DATA are not the training rows in their order; this older model has no hashes of them"
+            reason = (
+                "the rows of DATA are not the training rows in their order; this older model has no "
+                "hashes of them"
+            )
         return Verdict(NOT_TRUE, reason, order, duals, stored, recomputed)
     verdict, reason = compare(stored, recomputed, duals)
     if verdict != NOT_TRUE:
@@ -226,7 +237,9 @@ def _duals(model: Model) -> str:
 
 
 def _order(model: Model, rows: Rows) -> tuple[str | None, str | None]:
-    """Whether DATA holds the training rows, and in their order; and what is wrong if the model's marks disagree."""
+    """Whether DATA holds the training rows, and in their order; and what is wrong if the model's marks
+    disagree.
+    """
     from ..data.fingerprint import hashes_in_any_order, hashes_in_order
 
     same = rows.fingerprint == model.fingerprint
@@ -240,7 +253,11 @@ def _order(model: Model, rows: Rows) -> tuple[str | None, str | None]:
             return SAME, None
         return SAME, "the stored hashes of the rows that have duals are not those of the training rows"
     if same or same_hashes:
-        return SAME, "the stored fingerprints of the rows contradict each other: some are those of DATA, others are not"
+        return (
+            SAME,
+            "the stored fingerprints of the rows contradict each other: some are those of DATA, others are "
+            "not",
+        )
     return (ANOTHER if found and (model.dual is None or model.dual_hashes is not None) else None), None
 
 
@@ -257,7 +274,10 @@ def compare(stored: Certificate, recomputed: Certificate, duals: str) -> tuple[s
     if duals == "slopes":
         if recomputed.dual >= stored.dual - rounding and recomputed.gap <= stored.gap + slack:
             return TRUE, "recomputed from scratch, objective and lower bound are as good as the stored ones"
-        return UNPROVEN, "the model was saved without duals, and the weaker bound from slopes does not reach its own"
+        return (
+            UNPROVEN,
+            "the model was saved without duals, and the weaker bound from slopes does not reach its own",
+        )
     if not _agree(recomputed.dual, stored.dual, rounding):
         return NOT_TRUE, f"the lower bound is {recomputed.dual!r}, and not the stored {stored.dual!r}"
     if not _agree(recomputed.gap, stored.gap, slack):
@@ -272,8 +292,8 @@ def _agree(one: float, other: float, error: float) -> bool:
 def _inconsistency(stored: Certificate, floor: float) -> str | None:
     """What contradicts itself in a certificate.
 
-    The relative gap is the gap over the dual less its own share of the rounding, which is not stored. Where that is not
-    positive, the gap is measured against ``floor``.
+    The relative gap is the gap over the dual less its own share of the rounding, which is not stored. Where
+    that is not positive, the gap is measured against ``floor``.
     """
     primal, dual, gap, relative, rounding, _ = stored
     expected = primal - dual + rounding if primal < math.inf and dual > -math.inf else math.inf
@@ -293,9 +313,9 @@ def _inconsistency(stored: Certificate, floor: float) -> str | None:
 def dual_from_slopes(problem: Problem, w: Floats, b: float) -> Floats:
     """A dual point from a primal one: ``s * beta`` with ``beta_i = -slope of the loss at row i's score``.
 
-    At the optimum of a smooth loss that is the optimal dual point. Elsewhere D(s beta) is concave in s, every s in
-    [0, 1] is feasible (the set of feasible duals is convex and holds 0), and the best s often makes the bound far
-    better than s = 1. It is always valid, and for losses with kinks always weak.
+    At the optimum of a smooth loss that is the optimal dual point. Elsewhere D(s beta) is concave in s, every
+    s in [0, 1] is feasible (the set of feasible duals is convex and holds 0), and the best s often makes the
+    bound far better than s = 1. It is always valid, and for losses with kinks always weak.
     """
     import numpy as np
     from scipy.optimize import minimize_scalar

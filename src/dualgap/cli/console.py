@@ -14,7 +14,9 @@ from typing import Any, TextIO, cast
 
 import click
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else."
+)
 
 
 class OutputError(Exception):
@@ -49,7 +51,9 @@ class _Guarded:
 
 @contextlib.contextmanager
 def guarded_stdout() -> Iterator[None]:
-    """Have a stdout that fails raise an OutputError, and leave nothing in it for Python to fail at when it exits."""
+    """Have a stdout that fails raise an OutputError, and leave nothing in it for Python to fail at when it
+    exits.
+    """
     before = sys.stdout
     stream: Any = before
     if stream is None:  # closed by whoever started the program
@@ -79,7 +83,8 @@ def note(text: str) -> None:
 
 
 def said(text: str) -> None:
-    """Part of a report that comes before the rest of it; also to stderr, where that is a terminal and stdout is not.
+    """Part of a report that comes before the rest of it; also to stderr, where that is a terminal and stdout
+    is not.
 
     A stdout that cannot be written to is no reason to give up now: it is noticed when the report is complete.
     """

@@ -14,7 +14,9 @@ from .data import check_files
 @click.command(short_help="Convert data: svmlight text to a store, and back.")
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("destination", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--keep-order", is_flag=True, help="Leave the rows of a store in their order, instead of shuffling them.")
+@click.option(
+    "--keep-order", is_flag=True, help="Leave the rows of a store in their order, instead of shuffling them."
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the shuffle.")
 @click.option("--dtype", type=click.Choice(["auto", "float32", "float64"]), default="auto", show_default=True,
               help="How a store keeps values; auto: float32 if it holds every value exactly.")  # fmt: skip
@@ -22,18 +24,24 @@ from .data import check_files
               help="Smaller stores that take longer to read.")  # fmt: skip
 @click.option("--memory-budget", type=Size(), metavar="SIZE", default="1GB", show_default=True,
               help="Memory for rows on the way; what does not fit goes to files beside OUT.")  # fmt: skip
-@click.option("--weights", metavar="FILE", type=click.Path(path_type=Path), help="One weight a line, for every row.")
-@click.option("--names", metavar="FILE", type=click.Path(path_type=Path), help="One name a line, for every column.")
-@click.option("--n-features", type=int, help="Number of columns; a higher index is an error.  [default: as found]")
+@click.option(
+    "--weights", metavar="FILE", type=click.Path(path_type=Path), help="One weight a line, for every row."
+)
+@click.option(
+    "--names", metavar="FILE", type=click.Path(path_type=Path), help="One name a line, for every column."
+)
+@click.option(
+    "--n-features", type=int, help="Number of columns; a higher index is an error.  [default: as found]"
+)
 @click.option("--zero-based", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
               help="Whether indices count from 0; auto: if there is an index 0.")  # fmt: skip
 @json_option
 def command(source: Path, destination: Path, as_json: bool, **options: Any) -> None:
     """Convert IN (svmlight text, plain or packed, or a store; - is the standard input) to OUT.
 
-    The name of OUT tells what to write. OUT.arrow is a store: an Arrow file that every solver reads without parsing,
-    and that data larger than memory are trained from. Its rows are shuffled once, as training wants them, in bounded
-    memory. OUT.svm is svmlight text, packed if .gz, .bz2, .xz or .zst follows.
+    The name of OUT tells what to write. OUT.arrow is a store: an Arrow file that every solver reads without
+    parsing, and that data larger than memory are trained from. Its rows are shuffled once, as training wants
+    them, in bounded memory. OUT.svm is svmlight text, packed if .gz, .bz2, .xz or .zst follows.
 
     OUT appears when it is complete; an interrupted conversion leaves nothing behind.
     """
@@ -50,7 +58,9 @@ def command(source: Path, destination: Path, as_json: bool, **options: Any) -> N
         return
     click.echo(f"{destination}: {'svmlight text' if header is None else 'store'}, {size_of(size)}")
     if header is not None:
-        click.echo(f"  {counted(header.n, 'row')}, {counted(header.d, 'column')}, {counted(header.nnz, 'nonzero')}")
+        click.echo(
+            f"  {counted(header.n, 'row')}, {counted(header.d, 'column')}, {counted(header.nnz, 'nonzero')}"
+        )
         order = "in their order" if header.seed is None else f"shuffled with seed {header.seed}"
         batches = f"{len(header.batch_rows):,} batch{'es' * (len(header.batch_rows) != 1)}"
         click.echo(f"  rows {order}, values as {header.value_type}, {batches}")

@@ -31,7 +31,8 @@ zero_based_option = click.option(
 
 
 def check_files(outputs: dict[str, Path | None], inputs: dict[str, Path | None], *, prints: bool) -> None:
-    """Refuse outputs that would overwrite an input or one another; every command that writes asks before it begins.
+    """Refuse outputs that would overwrite an input or one another; every command that writes asks before it
+    begins.
 
     With ``prints``, the file that the standard output goes to is an output, too.
     """
@@ -75,7 +76,9 @@ def _columns_of(model: Model, path: Path, zero_based: str) -> dict[str, Any]:
 
     if zero_based == "auto" and model.zero_based is not None and kind_of(path) != "store":
         zero_based = "yes" if model.zero_based else "no"
-    too_wide = "these are all that the model was trained on: drop the others, or train with a larger --n-features"
+    too_wide = (
+        "these are all that the model was trained on: drop the others, or train with a larger --n-features"
+    )
     return {"n_features": model.n_columns, "zero_based": zero_based, "too_wide": too_wide}
 
 
@@ -96,7 +99,9 @@ def training_targets(data: Data, positive: str | None) -> tuple[Floats, tuple[An
     found = np.unique(data.y)
     names = ", ".join(shown(label) for label in found[:8]) + (", ..." if found.size > 8 else "")
     if found.size == 1:
-        raise InputError(f"{data.path}: all rows have the label {names}; a classifier needs rows of two classes")
+        raise InputError(
+            f"{data.path}: all rows have the label {names}; a classifier needs rows of two classes"
+        )
     if positive is None:
         if found.size > 2:
             raise InputError(
@@ -107,18 +112,24 @@ def training_targets(data: Data, positive: str | None) -> tuple[Floats, tuple[An
     else:
         chosen = label_of(positive)
         if chosen not in found:
-            raise InputError(f"{data.path}: no row has the label {positive} of --positive; there are: {names}")
+            raise InputError(
+                f"{data.path}: no row has the label {positive} of --positive; there are: {names}"
+            )
     others = found[found != chosen]
     negative = None if others.size > 1 else plain(others[0])
     return np.where(data.y == chosen, 1.0, -1.0), (negative, plain(chosen))
 
 
 def model_targets(model: Model, data: Data) -> Floats:
-    """The targets of a file's rows as the model's problem sees them: -1 and +1, or any number for regression."""
+    """The targets of a file's rows as the model's problem sees them: -1 and +1, or any number for
+    regression.
+    """
     if model.classes is None:
         return data.y
     if model.coef.shape[0] > 1:
-        raise InputError(f"the model tells {len(model.classes)} classes apart; this command takes models of two")
+        raise InputError(
+            f"the model tells {len(model.classes)} classes apart; this command takes models of two"
+        )
     negative, positive = model.classes
     return signs(data, negative, positive, "the model's")
 

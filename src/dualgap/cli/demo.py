@@ -55,9 +55,11 @@ class Result(NamedTuple):
 @click.option("--gap", type=float, default=1e-3, show_default=True, help="Relative gap to certify.")
 @json_option
 def command(gap: float, as_json: bool) -> int:
-    """Train on two small data sets, certify, score held-out rows, save the models, load them back and compare.
+    """Train on two small data sets, certify, score held-out rows, save the models, load them back and
+    compare.
 
-    Exit codes: 0 all of it worked, 1 a gap was not reached, a reloaded model differed, or an accuracy was too low.
+    Exit codes: 0 all of it worked, 1 a gap was not reached, a reloaded model differed, or an accuracy was too
+    low.
     """
     results = []
     with tempfile.TemporaryDirectory(prefix="dualgap-demo-") as folder:
@@ -81,7 +83,9 @@ def command(gap: float, as_json: bool) -> int:
 
 
 def breast_cancer() -> Example:
-    """The Wisconsin breast cancer data that come with scikit-learn, columns standardised; every third row held out."""
+    """The Wisconsin breast cancer data that come with scikit-learn, columns standardised; every third row
+    held out.
+    """
     import numpy as np
     from sklearn.datasets import load_breast_cancer
 
@@ -90,12 +94,17 @@ def breast_cancer() -> Example:
     mean, deviation = X[~test].mean(axis=0), X[~test].std(axis=0)
     X, y = (X - mean) / deviation, np.where(y == 1, 1.0, -1.0)
     return Example(
-        "breast cancer", "dense, real measurements", Labelled(X[~test], y[~test]), Labelled(X[test], y[test]), 0.93
+        "breast cancer",
+        "dense, real measurements",
+        Labelled(X[~test], y[~test]),
+        Labelled(X[test], y[test]),
+        0.93,
     )
 
 
 def text_like(rows: int = 25_000, columns: int = 20_000, words: int = 50, seed: int = 0) -> Example:
-    """Rows like bags of words: column j about as frequent as 1/(j + 10), row lengths 1; every fifth row held out.
+    """Rows like bags of words: column j about as frequent as 1/(j + 10), row lengths 1; every fifth row held
+    out.
 
     A hidden set of weights decides the labels, but for one row in twenty, whose label is turned over.
     """
@@ -106,7 +115,9 @@ def text_like(rows: int = 25_000, columns: int = 20_000, words: int = 50, seed: 
     frequency = 1.0 / (np.arange(columns) + 10.0)
     lengths = 1 + rng.poisson(words - 1, rows)
     drawn = rng.choice(columns, size=lengths.sum(), p=frequency / frequency.sum())
-    X: Any = sp.csr_array((np.ones(drawn.size), drawn, np.append(0, np.cumsum(lengths))), shape=(rows, columns))
+    X: Any = sp.csr_array(
+        (np.ones(drawn.size), drawn, np.append(0, np.cumsum(lengths))), shape=(rows, columns)
+    )
     X.sum_duplicates()
     length = np.sqrt(X.multiply(X).sum(axis=1))
     X.data /= np.repeat(length, np.diff(X.indptr))
@@ -144,14 +155,21 @@ def _show(result: Result) -> None:
     X = example.train.X
     entries = X.nnz if hasattr(X, "nnz") else X.size
     click.secho(f"{example.name}: {example.about}", bold=True)
-    click.echo(f"  {counted(X.shape[0], 'row')}, {counted(X.shape[1], 'feature')}, {counted(entries, 'stored value')}")
+    click.echo(
+        f"  {counted(X.shape[0], 'row')}, {counted(X.shape[1], 'feature')}, "
+        f"{counted(entries, 'stored value')}"
+    )
     table(
         [
             ("objective", f"{certificate.primal:.7g}", "of the hinge loss at C = 1"),
             ("lower bound", f"{certificate.dual:.7g}", "no linear model can have a smaller objective"),
             ("relative gap", f"{certificate.relative_gap:.2g}", result.outcome.reason.message),
             ("epochs", f"{result.last.epochs:.1f}", f"in {result.last.seconds:.2f} s"),
-            ("accuracy", f"{result.accuracy:.3f}", f"on {example.held.y.size:,} held-out rows (floor {example.floor})"),
+            (
+                "accuracy",
+                f"{result.accuracy:.3f}",
+                f"on {example.held.y.size:,} held-out rows (floor {example.floor})",
+            ),
             (
                 "reloaded",
                 "equal" if result.reloaded_equal else "NOT EQUAL",

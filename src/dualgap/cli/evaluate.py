@@ -37,12 +37,13 @@ _MEANINGS = {
 def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -> None:
     """Measure MODEL on the labelled rows of DATA.
 
-    Classification: accuracy, error, precision, recall, F1, the break-even point and the area under the ROC curve.
-    The break-even point takes as many rows for positive as there are, those of the highest scores; rows that tie
-    at that threshold count in proportion (linear interpolation between the two neighbouring thresholds).
+    Classification: accuracy, error, precision, recall, F1, the break-even point and the area under the ROC
+    curve. The break-even point takes as many rows for positive as there are, those of the highest scores;
+    rows that tie at that threshold count in proportion (linear interpolation between the two neighbouring
+    thresholds).
 
-    Regression: mean squared error, mean absolute error and R2. What is not defined (recall without positive rows)
-    is shown as a dash, and as null with --json.
+    Regression: mean squared error, mean absolute error and R2. What is not defined (recall without positive
+    rows) is shown as a dash, and as null with --json.
     """
     from ..models.model import load_model
 
@@ -54,7 +55,9 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
         return
     positives = ""
     if model.classes is not None:
-        positives = f", {counted(int((targets > 0).sum()), 'row')} of the positive class {shown(model.classes[1])}"
+        positives = (
+            f", {counted(int((targets > 0).sum()), 'row')} of the positive class {shown(model.classes[1])}"
+        )
     click.echo(f"{model_file} on {data_file}: {counted(int(targets.size), 'row')}{positives}")
     shown_values = {name: "-" if value != value else f"{value:.6g}" for name, value in values.items()}
     table([(name.replace("_", "-"), text, _MEANINGS[name]) for name, text in shown_values.items()])
@@ -108,7 +111,9 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def _curve(positive: Any, scores: Floats) -> tuple[Floats, Floats]:
-    """For every threshold, from none to all: how many rows are taken for positive, and how many of them are."""
+    """For every threshold, from none to all: how many rows are taken for positive, and how many of them
+    are.
+    """
     import numpy as np
 
     order = np.argsort(-scores, kind="stable")
@@ -117,7 +122,9 @@ def _curve(positive: Any, scores: Floats) -> tuple[Floats, Floats]:
 
 
 def _break_even(taken: Floats, found: Floats) -> float:
-    """Precision found/taken equals recall found/positives where taken = positives; linear between thresholds."""
+    """Precision found/taken equals recall found/positives where taken = positives; linear between
+    thresholds.
+    """
     import numpy as np
 
     return _ratio(float(np.interp(found[-1], taken, found)), float(found[-1]))

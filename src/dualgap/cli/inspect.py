@@ -28,16 +28,21 @@ Lines = list[tuple[str, str]]
 @click.command(short_help="Show what is in a file: data or a model.")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--n-features", type=int, help="Number of columns of data; a higher index is an error.")
-@click.option("--zero-based", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
-              help="Whether indices of svmlight text count from 0; auto: if there is an index 0.")  # fmt: skip
+@click.option(
+    "--zero-based",
+    type=click.Choice(["auto", "yes", "no"]),
+    default="auto",
+    show_default=True,
+    help="Whether indices of svmlight text count from 0; auto: if there is an index 0.",
+)
 @json_option
 def command(file: Path, n_features: int | None, zero_based: Any, as_json: bool) -> None:
     """Show what is in FILE. Its content tells what kind it is, not its name.
 
     A model: the problem, the certificate, how it was trained, and its largest weights.
 
-    Data (svmlight text or a store): rows, columns, nonzeros, labels, empty and repeated rows, the range of values, the
-    scale of columns, and how much memory training will take.
+    Data (svmlight text or a store): rows, columns, nonzeros, labels, empty and repeated rows, the range of
+    values, the scale of columns, and how much memory training will take.
     """
     from ..data.formats.reading import kind_of
 
@@ -69,22 +74,32 @@ def _inspect_data(file: Path, n_features: int | None, zero_based: Any, as_json: 
     header = Store(file).header if kind == "store" else None
     if as_json:
         values = asdict(found)
-        values["labels"] = None if found.labels is None else {shown(key): n for key, n in found.labels.items()}
+        values["labels"] = (
+            None if found.labels is None else {shown(key): n for key, n in found.labels.items()}
+        )
         told = {} if header is None else {"store": asdict(header)}
         emit({"kind": kind, "bytes": size, **values, "density": found.density, **told})
         return
     name = "svmlight text" if header is None else "dualgap store (Arrow)"
-    _print(f"{file}: {name}{'' if size is None else f' ({size_of(size)})'}", _data_lines(found) + _store_lines(header))
+    _print(
+        f"{file}: {name}{'' if size is None else f' ({size_of(size)})'}",
+        _data_lines(found) + _store_lines(header),
+    )
     low, high = found.scales
     if 0.0 < low * _UNEVEN < high < math.inf:
-        note(f"the scales of columns differ {high / low:.2g}-fold; training is faster on columns of like scale")
+        note(
+            f"the scales of columns differ {high / low:.2g}-fold; training is faster on columns of like scale"
+        )
 
 
 def _data_lines(found: Summary) -> Lines:
     per_row = found.nnz / found.n
     base = {True: ", counted from 0", False: ", counted from 1", None: ""}[found.zero_based]
     return [
-        ("rows", f"{found.n:,} ({found.empty:,} empty, {found.duplicates:,} repeat an earlier row and its label)"),
+        (
+            "rows",
+            f"{found.n:,} ({found.empty:,} empty, {found.duplicates:,} repeat an earlier row and its label)",
+        ),
         ("columns", f"{found.d:,}{base} ({found.unused:,} without entries)"),
         ("nonzeros", f"{found.nnz:,} ({per_row:.3g} a row, density {100 * found.density:.3g}%)"),
         ("labels", _labels(found)),
@@ -128,7 +143,10 @@ def _inspect_model(file: Path, as_json: bool) -> None:
         told = {"nonzero_weights": _nonzeros(model), "nonzero_duals": dual}
         emit({"kind": "model", **header_of(model), **told})
         return
-    _print(f"{file}: dualgap model ({size_of(file.stat().st_size)}, by dualgap {model.written_by})", _lines(model))
+    _print(
+        f"{file}: dualgap model ({size_of(file.stat().st_size)}, by dualgap {model.written_by})",
+        _lines(model),
+    )
 
 
 def _nonzeros(model: Model) -> int:
@@ -142,7 +160,10 @@ def _lines(model: Model) -> list[tuple[str, str]]:
     base = {True: "0", False: "1", None: ""}[model.zero_based]
     lines = [
         ("task", model.task if labels is None else f"{model.task} of {labels}"),
-        ("loss", " ".join([model.loss, *(f"{key}={value:g}" for key, value in model.loss_parameters.items())])),
+        (
+            "loss",
+            " ".join([model.loss, *(f"{key}={value:g}" for key, value in model.loss_parameters.items())]),
+        ),
         ("bias", bias_words(model.bias, model.rho)),
         ("C", f"{model.C:g}"),
         ("trained on", f"{counted(model.n_samples, 'row')}, {counted(model.n_features, 'feature')}"),
@@ -151,7 +172,9 @@ def _lines(model: Model) -> list[tuple[str, str]]:
     if base:
         lines.append(("indices", f"count from {base} in the training file"))
     if model.expand is not None:
-        lines.append(("expansion", f"{model.expand}, from {counted(model.n_columns, 'column')} to 2^{model.hash_bits}"))
+        lines.append(
+            ("expansion", f"{model.expand}, from {counted(model.n_columns, 'column')} to 2^{model.hash_bits}")
+        )
     for proof in model.proofs:
         certificate = proof.certificate
         lines += [

@@ -23,7 +23,11 @@ def command(as_json: bool) -> None:
     for task in dict.fromkeys(item["task"] for item in found):
         click.secho(f"for {task}", bold=True)
         rows = [
-            [item["name"], " ".join(f"{key}={value:g}" for key, value in item["parameters"].items()), item["meaning"]]
+            [
+                item["name"],
+                " ".join(f"{key}={value:g}" for key, value in item["parameters"].items()),
+                item["meaning"],
+            ]
             for item in found
             if item["task"] == task
         ]

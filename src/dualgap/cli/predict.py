@@ -20,7 +20,11 @@ from .data import check_files, data_argument, model_argument, plain, shown, stre
 @model_argument
 @data_argument
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there instead of to stdout."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write there instead of to stdout.",
 )
 @click.option("--scores", is_flag=True, help="Decision values instead of labels.")
 @zero_based_option
@@ -30,9 +34,9 @@ def command(
 ) -> None:
     """Apply MODEL to the rows of DATA and print one label a line, as the training file wrote them.
 
-    DATA is read in blocks, so it may be of any size; - is the standard input, whose rows are answered as they come.
-    A model of one class against the rest predicts that class or the word "rest". Models for regression print
-    their predictions. Labels in DATA are read but not used.
+    DATA is read in blocks, so it may be of any size; - is the standard input, whose rows are answered as they
+    come. A model of one class against the rest predicts that class or the word "rest". Models for regression
+    print their predictions. Labels in DATA are read but not used.
     """
     from ..models.model import load_model
 
@@ -48,7 +52,8 @@ def command(
             answers: list[Any] = found.tolist() if numeric else model.labels(found)
             if as_list:
                 words = ", ".join(
-                    json.dumps(finite(v) if numeric else shown(None) if v is None else plain(v)) for v in answers
+                    json.dumps(finite(v) if numeric else shown(None) if v is None else plain(v))
+                    for v in answers
                 )
                 lead = ", " if n else f'{{"{"scores" if numeric else "labels"}": ['
                 write(lead + words if answers else "")

@@ -17,20 +17,38 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 
 @click.command(short_help="Train a model, certify it, save it.")
 @data_argument
-@click.option("-o", "--output", "model_file", metavar="MODEL", type=click.Path(path_type=Path),
-              help="The file to save the model in; required but for --plan.")  # fmt: skip
 @click.option(
-    "--loss", default="hinge", show_default=True, help="See `dualgap losses`; huber:threshold=2 sets a parameter."
+    "-o",
+    "--output",
+    "model_file",
+    metavar="MODEL",
+    type=click.Path(path_type=Path),
+    help="The file to save the model in; required but for --plan.",
 )
-@click.option("--C", "C", type=float, help="Weight of the losses in |w|^2/2 + C * sum of losses.  [default: 1]")
+@click.option(
+    "--loss",
+    default="hinge",
+    show_default=True,
+    help="See `dualgap losses`; huber:threshold=2 sets a parameter.",
+)
+@click.option(
+    "--C", "C", type=float, help="Weight of the losses in |w|^2/2 + C * sum of losses.  [default: 1]"
+)
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")
 @click.option("--solver", default="auto", show_default=True, help="See `dualgap solvers`.")
 @click.option("--gap", type=float, default=1e-3, show_default=True, help="Relative gap at which to stop.")
-@click.option("--max-epochs", type=float, default=1000, show_default=True, help="Visits of rows per row, at most.")
+@click.option(
+    "--max-epochs", type=float, default=1000, show_default=True, help="Visits of rows per row, at most."
+)
 @click.option("--max-steps", type=int, help="Visits of single rows, at most.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop then and keep the best model so far.")
-@click.option("--bias", default="none", show_default=True, metavar="none|augmented|exact",
-              help="augmented: a constant feature, regularised like the others; exact: not regularised.")  # fmt: skip
+@click.option(
+    "--bias",
+    default="none",
+    show_default=True,
+    metavar="none|augmented|exact",
+    help="augmented: a constant feature, regularised like the others; exact: not regularised.",
+)
 @click.option("--rho", type=float, help="The value of that constant feature.  [default: 1]")
 @click.option("--positive", metavar="LABEL", help="Train this class against all others.")
 @click.option(
@@ -42,23 +60,54 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
     help="The same seed, the same model.",
 )
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads for passes over all rows.")
-@click.option("--option", metavar="KEY=VALUE", multiple=True, help="An option of the solver; may be repeated.")
-@click.option("--n-features", type=int, help="Number of columns; a higher index is an error.  [default: as found]")
-@click.option("--zero-based", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
-              help="Whether indices count from 0; auto: if there is an index 0.")  # fmt: skip
-@click.option("--trace", metavar="FILE.jsonl", type=click.Path(path_type=Path), help="Write every certificate there.")
+@click.option(
+    "--option", metavar="KEY=VALUE", multiple=True, help="An option of the solver; may be repeated."
+)
+@click.option(
+    "--n-features", type=int, help="Number of columns; a higher index is an error.  [default: as found]"
+)
+@click.option(
+    "--zero-based",
+    type=click.Choice(["auto", "yes", "no"]),
+    default="auto",
+    show_default=True,
+    help="Whether indices count from 0; auto: if there is an index 0.",
+)
+@click.option(
+    "--trace", metavar="FILE.jsonl", type=click.Path(path_type=Path), help="Write every certificate there."
+)
 @click.option("--record-every", type=int, metavar="N", help="Certify after every N row visits, too.")
-@click.option("--validation", metavar="FILE", type=click.Path(path_type=Path),
-              help="Stop early: when the loss on these rows no longer falls; keep the best model on them.")  # fmt: skip
-@click.option("--patience", type=click.IntRange(min=1), metavar="N", default=5, show_default=True,
-              help="Certificates without a fall before --validation stops, one an epoch.")  # fmt: skip
-@click.option("--plan", is_flag=True, help="Do not train: say what would be done and what the theory promises.")
-@click.option("--memory-budget", type=Size(), metavar="SIZE",
-              help="Bytes for rows in memory, what is being read and working copies of duals and weights; duals and "
-                   "weights themselves (8 bytes a row, 24 a column) come on top. Rows of a store that do not fit are "
-                   "streamed from disk.  [default: 60% of what is free]")  # fmt: skip
-@click.option("--expand", metavar="poly2|kmer:K",
-              help="Make features as rows are read: products of pairs, or words of K symbols; hashed.")  # fmt: skip
+@click.option(
+    "--validation",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Stop early: when the loss on these rows no longer falls; keep the best model on them.",
+)
+@click.option(
+    "--patience",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="Certificates without a fall before --validation stops, one an epoch.",
+)
+@click.option(
+    "--plan", is_flag=True, help="Do not train: say what would be done and what the theory promises."
+)
+@click.option(
+    "--memory-budget",
+    type=Size(),
+    metavar="SIZE",
+    help="Bytes for rows in memory, what is being read and working copies of duals and weights; duals and "
+    "weights themselves (8 bytes a row, 24 a column) come on top. Rows of a store that do "
+    "not fit are "
+    "streamed from disk.  [default: 60% of what is free]",
+)
+@click.option(
+    "--expand",
+    metavar="poly2|kmer:K",
+    help="Make features as rows are read: products of pairs, or words of K symbols; hashed.",
+)
 @click.option("--hash-bits", type=int, metavar="B", help="With --expand: 2^B columns.  [default: 20]")
 @click.option("--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less.")
 @json_option
@@ -66,18 +115,20 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 def command(**given: Any) -> int:
     """Train a model on DATA, certify it, and save it.
 
-    DATA is svmlight text (plain, .gz, .bz2, .xz, .zst) or a store that `dualgap convert` made of it. The rows of a
-    store that do not fit into memory are streamed from disk.
+    DATA is svmlight text (plain, .gz, .bz2, .xz, .zst) or a store that `dualgap convert` made of it. The rows
+    of a store that do not fit into memory are streamed from disk.
 
     Ctrl-C ends a run early and keeps the best model so far.
 
-    Exit codes: 0 converged, 2 bad input (if it shows during training, the model so far is saved), 3 not to the gap
-    asked for (model saved), 130 interrupted (model saved).
+    Exit codes: 0 converged, 2 bad input (if it shows during training, the model so far is saved), 3 not to
+    the gap asked for (model saved), 130 interrupted (model saved).
     """
     settings = Settings(**given)
     file = settings.model_file
     if file is None and not settings.plan:
-        raise click.UsageError("Missing option '-o' / '--output': where to save the model (or --plan, to save none).")
+        raise click.UsageError(
+            "Missing option '-o' / '--output': where to save the model (or --plan, to save none)."
+        )
     with Spinner(not settings.quiet) as spinner:
         spinner.say("starting")
         options = _check(settings)
@@ -129,7 +180,9 @@ def _check(settings: Settings) -> dict[str, Any]:
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")
     if settings.positive is not None and loss.task != "classification":
-        raise InputError(f"--positive is for classes, and the {loss.name} loss is for regression; leave it out")
+        raise InputError(
+            f"--positive is for classes, and the {loss.name} loss is for regression; leave it out"
+        )
     options: dict[str, Any] = {}
     for text in settings.option:
         key, equals, value = text.partition("=")

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from ..training.stopping import Reason
 
 
-SLOW = ("max_epochs", "max_steps", "time_limit", "stalled")  # reasons that the scales of the data may be behind
+SLOW = (
+    "max_epochs",
+    "max_steps",
+    "time_limit",
+    "stalled",
+)  # reasons that the scales of the data may be behind
 PREPARING = "preparing (the first run with a loss compiles for some seconds)"
 
 
@@ -62,7 +67,9 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What ``fit`` is given: rows in memory with their targets and weights, or rows on disk, which have them."""
+    """What ``fit`` is given: rows in memory with their targets and weights, or rows on disk, which have
+    them.
+    """
 
     X: Any
     targets: Floats | None
@@ -130,7 +137,11 @@ class Trained:
             [
                 ("objective", f"{certificate.primal:.8g}", f"{_objective(certificate.form)}, of this model"),
                 ("lower bound", f"{certificate.dual:.8g}", "no model can have a smaller objective"),
-                ("gap", f"{certificate.gap:.4g}", f"relative: {certificate.relative_gap:.3g}, asked: {settings.gap:g}"),
+                (
+                    "gap",
+                    f"{certificate.gap:.4g}",
+                    f"relative: {certificate.relative_gap:.3g}, asked: {settings.gap:g}",
+                ),
                 ("epochs", f"{self.last.epochs:.1f}", counted(self.last.visits, "row visit")),
                 *_passes(self.last),
                 (
@@ -146,7 +157,9 @@ class Trained:
         click.echo(f"model: {self.file} ({size}, {duals})")
 
     def _likely_cause(self) -> str:
-        """A sentence about scales of the data that make training slow; rows on disk are not read again for it."""
+        """A sentence about scales of the data that make training slow; rows on disk are not read again for
+        it.
+        """
         from ..data.scales import scales
 
         if not self.outcome.problem.source.in_memory or self.settings.expand is not None:
@@ -157,7 +170,8 @@ class Trained:
 class Introduction:
     """A watcher that says what is about to be trained, on what, by which solver and why.
 
-    To stdout, as the beginning of the report; and to stderr, where progress is shown, if only that is a terminal.
+    To stdout, as the beginning of the report; and to stderr, where progress is shown, if only that is a
+    terminal.
     """
 
     def __init__(self, settings: Settings, data: Rows, spinner: Spinner) -> None:
@@ -180,7 +194,10 @@ class Introduction:
         strength = f"C = {C:g}" if problem.lam > 0.0 else "lam = 0 (no regulariser)"
         bias = bias_words(problem.bias.kind, float(getattr(problem.bias, "rho", 1.0)))
         rows, columns, entries = counted(n, "row"), counted(d, "feature"), counted(data.nnz, "nonzero")
-        lines = [f"{settings.data_file}: {rows}, {columns}, {entries}", *(f"  {remark}" for remark in data.notes)]
+        lines = [
+            f"{settings.data_file}: {rows}, {columns}, {entries}",
+            *(f"  {remark}" for remark in data.notes),
+        ]
         if data.classes is not None:
             lines.append(f"  positive class: {shown(data.classes[1])}, negative: {shown(data.classes[0])}")
         lines.append(f"{_loss_words(problem.loss)} loss, {strength}, {bias}, solver {task.solver.name}")
@@ -213,12 +230,15 @@ def statement(certificate: Any, lam: float) -> str:
             "a combination of the rows vanish exactly."
         )
     if certificate.dual > 0:
-        return f"Proven: the objective is at most {100 * certificate.relative_gap:.3g}% above the smallest possible."
+        share = 100 * certificate.relative_gap
+        return f"Proven: the objective is at most {share:.3g}% above the smallest possible."
     return f"Proven: the objective is at most {certificate.gap:.3g} above the smallest possible."
 
 
 def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinner) -> Trained:
-    """Read, train and save. From the first step of training on, Ctrl-C does not lose what has been learned."""
+    """Read, train and save. From the first step of training on, Ctrl-C does not lose what has been
+    learned.
+    """
     from ..models.model import save_model
     from ..training.loop import CtrlC
 
@@ -256,9 +276,24 @@ def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> l
 
 def _arguments(settings: Settings) -> dict[str, Any]:
     """What ``fit`` and ``plan`` are told."""
-    names = ("loss", "C", "lam", "solver", "gap", "bias", "max_epochs", "max_steps", "time_limit", "threads", "seed",
-             "expand", "hash_bits")  # fmt: skip
-    return {name: getattr(settings, name) for name in names} | {"rho": 1.0 if settings.rho is None else settings.rho}
+    names = (
+        "loss",
+        "C",
+        "lam",
+        "solver",
+        "gap",
+        "bias",
+        "max_epochs",
+        "max_steps",
+        "time_limit",
+        "threads",
+        "seed",
+        "expand",
+        "hash_bits",
+    )
+    return {name: getattr(settings, name) for name in names} | {
+        "rho": 1.0 if settings.rho is None else settings.rho
+    }
 
 
 def _read(settings: Settings, options: dict[str, Any], spinner: Spinner) -> Rows:
@@ -274,16 +309,25 @@ def _read(settings: Settings, options: dict[str, Any], spinner: Spinner) -> Rows
             return rows
     elif settings.memory_budget is not None or "cache" in options:
         raise InputError(
-            f"{settings.data_file}: text is read whole; `dualgap convert` makes a store of it, which --memory-budget "
+            f"{settings.data_file}: text is read whole; `dualgap convert` makes a store of it, which "
+            "--memory-budget "
             "can train from disk"
         )
     data = read_data(settings.data_file, n_features=settings.n_features, zero_based=settings.zero_based)
     targets, classes = training_targets(data, settings.positive) if classification else (data.y, None)
     shape = (int(data.X.shape[0]), int(data.X.shape[1]))
     return Rows(
-        data.X, targets, data.weight, classes, shape, int(data.X.nnz),
-        data.zero_based, data.feature_names, data.digests, data.notes,
-    )  # fmt: skip
+        data.X,
+        targets,
+        data.weight,
+        classes,
+        shape,
+        int(data.X.nnz),
+        data.zero_based,
+        data.feature_names,
+        data.digests,
+        data.notes,
+    )
 
 
 def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | None:
@@ -306,18 +350,30 @@ def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | N
     if budget is None and not stream:
         return None
     if settings.n_features is not None or settings.zero_based != "auto":
-        raise InputError(f"{settings.data_file}: a store knows its columns; leave --n-features and --zero-based out")
+        raise InputError(
+            f"{settings.data_file}: a store knows its columns; leave --n-features and --zero-based out"
+        )
     classes = None
     if classification:
-        negative, positive = two_classes(feed, None if settings.positive is None else label_of(settings.positive))
+        negative, positive = two_classes(
+            feed, None if settings.positive is None else label_of(settings.positive)
+        )
         classes = (None if negative is None else plain(negative), plain(positive))
     source = OnDisk(feed, targets_of(classes), memory_budget=budget)
     notes = () if budget is None else (streaming_note(feed.name, size, budget),)
     names = None if header.feature_names is None else tuple(header.feature_names)
     return Rows(
-        source, None, None, classes, (header.n, header.d), header.nnz,
-        header.zero_based, names, tuple(header.digests), notes,
-    )  # fmt: skip
+        source,
+        None,
+        None,
+        classes,
+        (header.n, header.d),
+        header.nnz,
+        header.zero_based,
+        names,
+        tuple(header.digests),
+        notes,
+    )
 
 
 def _held_out(settings: Settings, data: Rows, spinner: Spinner) -> tuple[Any, Floats] | None:
@@ -344,7 +400,9 @@ class Last:
 
 
 class _Trace:
-    """The JSON lines of a run; the file is begun with the first record, so that bad input leaves no file behind."""
+    """The JSON lines of a run; the file is begun with the first record, so that bad input leaves no file
+    behind.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file

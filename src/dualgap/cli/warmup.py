@@ -18,15 +18,19 @@ COMMON = ("hinge", "squared-hinge", "logistic", "squared")
 
 @click.command(short_help="Compile the common kernels into the cache.")
 @click.option(
-    "--loss", "losses", metavar="NAME", multiple=True, help="Only this loss, for all layouts; may be repeated."
+    "--loss",
+    "losses",
+    metavar="NAME",
+    multiple=True,
+    help="Only this loss, for all layouts; may be repeated.",
 )
 @json_option
 def command(losses: tuple[str, ...], as_json: bool) -> None:
     """Compile the common kernels into the cache, so that the first training does not have to.
 
-    Common are sparse float64 rows (what data files become) with every loss, and the hinge, squared hinge, logistic and
-    squared losses with dense and float32 rows, and with rows of very many columns. The environment variable
-    DUALGAP_CACHE moves the cache.
+    Common are sparse float64 rows (what data files become) with every loss, and the hinge, squared hinge,
+    logistic and squared losses with dense and float32 rows, and with rows of very many columns. The
+    environment variable DUALGAP_CACHE moves the cache.
     """
     began = time.perf_counter()
     with Spinner(not as_json) as spinner:
@@ -51,7 +55,9 @@ def command(losses: tuple[str, ...], as_json: bool) -> None:
         emit({"cache": str(folder), "usable": usable, "cases": len(cases), "seconds": seconds})
         return
     click.echo(f"{counted(len(cases), 'case')} ready in {seconds:.1f} s")
-    click.echo(f"cache: {folder}" if usable else f"cache: {folder} cannot be written to, so every run compiles anew")
+    click.echo(
+        f"cache: {folder}" if usable else f"cache: {folder} cannot be written to, so every run compiles anew"
+    )
 
 
 def _fit_tiny(loss: str, layout: str, dtype: str) -> None:

@@ -5,18 +5,19 @@ With ``z = 1/N sum_i c_i beta_i`` the dual gains ``min_b (r(b) - z b)``:
 ============================  =========================  ==========================  =====================
 kind                          r(b)                       best b                      term of the dual
 ============================  =========================  ==========================  =====================
-``NoBias``                    b = 0                      0                           0
-``Centred(centre, strength)`` strength/2 (b - centre)^2  centre + z / strength       -centre z - z^2 / (2 strength)
+``NoBias``                    b = 0                      0                           0 ``Centred(centre,
+strength)`` strength/2 (b - centre)^2  centre + z / strength       -centre z - z^2 / (2 strength)
 ``AugmentedBias(rho)``        Centred(0, lam / rho^2)    rho^2 z / lam               -rho^2 z^2 / (2 lam)
-``ExactBias``                 0                          any, and z must be 0        0 where z = 0, else -infinity (*)
-============================  =========================  ==========================  =====================
+``ExactBias``                 0                          any, and z must be 0        0 where z = 0, else
+-infinity (*) ============================  =========================  ==========================
+=====================
 
 (*) ``Problem`` has a bound that holds for a z that is 0 but for rounding.
 
-``AugmentedBias(rho)`` is the constant feature ``rho`` of Panagiotakopoulos and Tsampouka (section 2). Every kind a
-solver meets is Centred in disguise: it starts b at ``centre`` and adds ``rate * c_i * step`` to it with each dual
-step, where ``rate = 1 / (N strength)`` (0 for NoBias). So no solver asks which kind it has. A free bias is found by
-solving centred problems in a row (the proximal point method, ``solvers/free_bias.py``).
+``AugmentedBias(rho)`` is the constant feature ``rho`` of Panagiotakopoulos and Tsampouka (section 2). Every
+kind a solver meets is Centred in disguise: it starts b at ``centre`` and adds ``rate * c_i * step`` to it
+with each dual step, where ``rate = 1 / (N strength)`` (0 for NoBias). So no solver asks which kind it has. A
+free bias is found by solving centred problems in a row (the proximal point method, ``solvers/free_bias.py``).
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class AugmentedBias:
 
     def __post_init__(self) -> None:
         if not 1e-100 <= self.rho <= 1e100:
-            raise InputError(f"rho={self.rho!r} must lie between 1e-100 and 1e100 (use bias='none' to have no bias)")
+            raise InputError(
+                f"rho={self.rho!r} must lie between 1e-100 and 1e100 (use bias='none' to have no bias)"
+            )
 
     def strength(self, lam: float) -> float:
         """``b = rho w_0`` with ``lam/2 w_0^2`` in the objective."""
@@ -109,7 +112,9 @@ class ExactBias:
         return 0.0
 
     def feasible(self, beta: Floats, weight: Floats) -> Floats:
-        """Scale the heavier sign down until the weighted sum vanishes; every loss allows that, its box holds 0."""
+        """Scale the heavier sign down until the weighted sum vanishes; every loss allows that, its box holds
+        0.
+        """
         share = weight * beta
         up, down = total_of(share[share > 0]), -total_of(share[share < 0])
         if up == down:

@@ -1,11 +1,9 @@
 """The losses: all that the project knows about ``phi(score, y)`` is in this file.
 
-Conventions
------------
-``score = <w, x> + b``. Classification losses take ``y`` in {-1, +1}, regression losses any real ``y``. The dual
-variable ``beta`` of a row is signed: ``-beta`` is a slope of the loss, so that ``w(beta) = 1/(lam N) sum c beta x``
-for classification and regression alike. For classification ``a = y beta >= 0`` is the usual dual variable divided
-by its bound C c.
+Conventions ----------- ``score = <w, x> + b``. Classification losses take ``y`` in {-1, +1}, regression
+losses any real ``y``. The dual variable ``beta`` of a row is signed: ``-beta`` is a slope of the loss, so
+that ``w(beta) = 1/(lam N) sum c beta x`` for classification and regression alike. For classification ``a = y
+beta >= 0`` is the usual dual variable divided by its bound C c.
 
 A loss is a ``NamedTuple`` (its fields are its parameters) with the methods that kernels call:
 
@@ -20,16 +18,18 @@ A loss is a ``NamedTuple`` (its fields are its parameters) with the methods that
 ``box(y)``
     The interval of feasible beta: where phi*(-beta) is finite.
 ``dual_prox(y, score, beta, curvature)``
-    The dual step: the ``b`` that maximises ``-phi*(-b) - score (b - beta) - curvature/2 (b - beta)^2``.
-    It returns the new value and not the difference, because ``beta + (b - beta)`` may miss the bound by a rounding
-    error, and a dual point outside its box proves nothing.
+    The dual step: the ``b`` that maximises ``-phi*(-b) - score (b - beta) - curvature/2 (b - beta)^2``. It
+    returns the new value and not the difference, because ``beta + (b - beta)`` may miss the bound by a
+    rounding error, and a dual point outside its box proves nothing.
 ``dual_subdifferential(y, score, beta)``
-    The left and right derivative of the negated dual along ``a`` (classification) or ``beta`` (regression), per unit
-    of weight: the ``G`` of Hsieh et al. (ICML 2008), infinite beyond a bound. ``beta`` is best iff left <= 0 <= right.
+    The left and right derivative of the negated dual along ``a`` (classification) or ``beta`` (regression),
+    per unit of weight: the ``G`` of Hsieh et al. (ICML 2008), infinite beyond a bound. ``beta`` is best iff
+    left <= 0 <= right.
 
-and with constants: ``lipschitz``, ``smoothness`` (infinite where there is none), ``zhang_pairs``: all (A, B) with
-``phi'^2 <= A phi + B`` that Zhang (ICML 2004, section 4) gives or that follow at once. ``kernel_type`` makes a class
-callable from kernels, the registry at the end gives it its name, and nothing else asks which loss it has.
+and with constants: ``lipschitz``, ``smoothness`` (infinite where there is none), ``zhang_pairs``: all (A, B)
+with ``phi'^2 <= A phi + B`` that Zhang (ICML 2004, section 4) gives or that follow at once. ``kernel_type``
+makes a class callable from kernels, the registry at the end gives it its name, and nothing else asks which
+loss it has.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def soft(value: float, threshold: float) -> float:
 def log1p(x: float) -> float:
     """``ln(1 + x)`` for x from -1 to 1 within a few rounding errors, in less than the C library's time.
 
-    1 + x is off by a rounding error r, which is x - (u - 1) exactly; ``ln(u + r) = ln(u) + r / u``, and where r is not
-    0 the difference between r / u and r is below a rounding error of x.
+    1 + x is off by a rounding error r, which is x - (u - 1) exactly; ``ln(u + r) = ln(u) + r / u``, and where
+    r is not 0 the difference between r / u and r is below a rounding error of x.
     """
     u = 1.0 + x
     return math.log(u) + (x - (u - 1.0))
@@ -103,7 +103,9 @@ def log1p(x: float) -> float:
 
 @kernel
 def smoothed_dual(loss: Any, gamma: float, centre: Any, i: int, y: float, score: float) -> float:
-    """-phi' of the smoothed loss: the ``b`` that maximises ``-phi*(-b) - score b - gamma/2 (b - centre_i)^2``."""
+    """-phi' of the smoothed loss: the ``b`` that maximises ``-phi*(-b) - score b - gamma/2 (b -
+    centre_i)^2``.
+    """
     if gamma == 0.0:
         return -loss.derivative(y, score)  # type: ignore[no-any-return]
     return loss.dual_prox(y, score, centre[i], gamma)  # type: ignore[no-any-return]
@@ -156,7 +158,9 @@ class Hinge(NamedTuple):
 
 @kernel_type
 class SmoothHinge(NamedTuple):
-    """The smoothed hinge: ``max(0, 1 - y s)^2 / (2 gamma)`` for ``y s >= 1 - gamma``, else ``1 - gamma/2 - y s``."""
+    """The smoothed hinge: ``max(0, 1 - y s)^2 / (2 gamma)`` for ``y s >= 1 - gamma``, else ``1 - gamma/2 - y
+    s``.
+    """
 
     gamma: float = 1.0
 
@@ -248,7 +252,9 @@ class SquaredHinge(NamedTuple):
 
 @kernel_type
 class ModifiedHuber(NamedTuple):
-    """``scale max(0, 1 - y s)^2`` for ``y s >= -1``, else ``-4 scale y s``: 4 smoothed hinges with gamma = 2."""
+    """``scale max(0, 1 - y s)^2`` for ``y s >= -1``, else ``-4 scale y s``: 4 smoothed hinges with gamma =
+    2.
+    """
 
     scale: float = 1.0
 
@@ -353,12 +359,13 @@ def sigmoid(z: float) -> float:
 def logistic_dual(margin: float, a: float, curvature: float) -> float:
     """Maximise ``-a' ln a' - (1 - a') ln(1 - a') - margin a' - curvature/2 (a' - a)^2`` over a' in [0, 1].
 
-    With ``a' = sigmoid(-z)`` the stationary point is the root of ``h(z) = z - margin - curvature (sigmoid(-z) - a)``,
-    which rises with slope 1 to 1 + curvature/4 and lies between the values of a' = 0 and a' = 1. Newton from inside
-    that bracket: from the margin, unless the curvature ties a' to a. As |h''| <= curvature/10, a step of length t
-    leaves an error of at most curvature/20 t^2: nothing need be evaluated to see that it is small (2 to 4 usually do).
-    Where the slope varies much, Newton alone can jump from side to side for ever: a step that leaves the bracket, or is
-    not half as long as the one before, halves the bracket instead.
+    With ``a' = sigmoid(-z)`` the stationary point is the root of ``h(z) = z - margin - curvature (sigmoid(-z)
+    - a)``, which rises with slope 1 to 1 + curvature/4 and lies between the values of a' = 0 and a' = 1.
+    Newton from inside that bracket: from the margin, unless the curvature ties a' to a. As |h''| <=
+    curvature/10, a step of length t leaves an error of at most curvature/20 t^2: nothing need be evaluated to
+    see that it is small (2 to 4 usually do). Where the slope varies much, Newton alone can jump from side to
+    side for ever: a step that leaves the bracket, or is not half as long as the one before, halves the
+    bracket instead.
     """
     low = margin - curvature * a
     high = margin + curvature * (1.0 - a)
@@ -375,7 +382,9 @@ def logistic_dual(margin: float, a: float, curvature: float) -> float:
             low = z
         step = -h / (1.0 + curvature * inside * (1.0 - inside))
         if abs(step) <= 1e-13 * (1.0 + abs(z)) or curvature * step * step <= 1e-13 * (1.0 + abs(z)):
-            if abs(step) <= 1e-8:  # sigmoid(-z - step) to first order: what is left out is below rounding errors
+            if (
+                abs(step) <= 1e-8
+            ):  # sigmoid(-z - step) to first order: what is left out is below rounding errors
                 return inside - inside * (1.0 - inside) * step
             z += step
             break
@@ -594,7 +603,9 @@ class SquaredEpsilonInsensitive(NamedTuple):
 
 @kernel_type
 class HardMargin(NamedTuple):
-    """0 where ``y s >= margin``, else infinite: what the hinge becomes at C = infinity. Asked for by C, not by name."""
+    """0 where ``y s >= margin``, else infinite: what the hinge becomes at C = infinity. Asked for by C, not
+    by name.
+    """
 
     margin: float = 1.0
 
@@ -689,7 +700,9 @@ def make_loss(spec: str | Loss) -> Loss:
         try:
             parameters[key] = float(text)
         except ValueError:
-            raise InputError(f"loss {name!r}: {key}={text!r} is not a number; write it as {name}:{key}=1.5") from None
+            raise InputError(
+                f"loss {name!r}: {key}={text!r} is not a number; write it as {name}:{key}=1.5"
+            ) from None
         if not equals:
             raise InputError(f"loss {name!r}: give {key} a value, as in {name}:{key}=1.5")
     return checked(cls(**parameters))

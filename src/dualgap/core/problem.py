@@ -4,26 +4,29 @@
     D(beta) = -1/N sum_i c_i phi*(-beta_i) - lam/2 |w(beta)|^2 + min_b (r(b) - z b)
     w(beta) = 1/(lam N) sum_i c_i beta_i x_i,   z = 1/N sum_i c_i beta_i
 
-lam = 0 leaves the dual problem with the constraint sum c beta x = 0, which no computed beta satisfies: the only lower
-bound is then D(0) = 0. Weak duality: D(beta) <= P(w, b) for every beta and every (w, b). A row of weight 2 is that row
-twice, a row of weight 0 is absent. In C-form J = P / lam with C = 1 / (lam N).
+lam = 0 leaves the dual problem with the constraint sum c beta x = 0, which no computed beta satisfies: the
+only lower bound is then D(0) = 0. Weak duality: D(beta) <= P(w, b) for every beta and every (w, b). A row of
+weight 2 is that row twice, a row of weight 0 is absent. In C-form J = P / lam with C = 1 / (lam N).
 
 A certificate is about P and D with the rows, targets, weights and lam exactly as given, and with N the exact
 sum of the weights. The code divides by ``total_weight``, a float within two units of N (``sums.Total``); the
 bounds below allow for that. Where a caller gives C, lam is the float 1 / (C total_weight), and 1 / (lam N) is
 within five units of C; the bounds hold for J with the caller's C as well.
 
-An evaluation is one pass over the data as the user gave them. It trusts no sum that a solver keeps: scores, losses,
-conjugates and w(beta) are computed anew in float64, the totals compensated, and every rounding error on the way is
-bounded (``sums.py``); the bounds are added to the gap. How each bound arises:
+An evaluation is one pass over the data as the user gave them. It trusts no sum that a solver keeps: scores,
+losses, conjugates and w(beta) are computed anew in float64, the totals compensated, and every rounding error
+on the way is bounded (``sums.py``); the bounds are added to the gap. How each bound arises:
 
-- A score of k products errs by at most ``gamma(k + 2) (|w| |x_i| + |b|)``, by Cauchy and Schwarz. The loss is convex,
-  so that moves it by at most that much times its steepest slope within the interval.
-- ``sum c beta x`` over the m rows of a part errs, as a vector, by at most ``gamma(m + 2) sum c |beta| |x|`` in length;
-  parts are merged with compensation. ``lam/2 |w|^2`` then errs by ``lam |w| error + lam/2 error^2``.
-- With a free bias, weak duality wants ``z = 0``, and floats give a z that is almost 0. For every (w, b) at least as
-  good as the all-zero model ``|b| <= bias_reach``, so the dual value less ``|z| bias_reach`` bounds the best of them.
-- Formulas of losses and conjugates err by a few units of their largest term; compensated totals by less than that.
+- A score of k products errs by at most ``gamma(k + 2) (|w| |x_i| + |b|)``, by Cauchy and Schwarz. The loss is
+  convex, so that moves it by at most that much times its steepest slope within the interval.
+- ``sum c beta x`` over the m rows of a part errs, as a vector, by at most ``gamma(m + 2) sum c |beta| |x|``
+  in length; parts are merged with compensation. ``lam/2 |w|^2`` then errs by ``lam |w| error + lam/2
+  error^2``.
+- With a free bias, weak duality wants ``z = 0``, and floats give a z that is almost 0. For every (w, b) at
+  least as good as the all-zero model ``|b| <= bias_reach``, so the dual value less ``|z| bias_reach`` bounds
+  the best of them.
+- Formulas of losses and conjugates err by a few units of their largest term; compensated totals by less than
+  that.
 - What is left (total_weight for N, products, quotients, the change of form, the C of a caller) is less than
   32 units of each term of P and D. It is most in ``lam/2 |w(beta)|^2``, where N and C count twice: below 28.
 """
@@ -51,7 +54,8 @@ Form = Literal["mean", "J"]
 # An optimum of 0 needs it: a constant target that a free bias fits exactly, or targets that are all 0.
 ABSOLUTE_SHARE = 1e-6
 
-# More than all that can be lost where products of numbers between 1e-100 and 1e100 fall below the smallest float.
+# More than all that can be lost where products of numbers between 1e-100 and 1e100 fall below the smallest
+# float.
 VANISHED = 1e-200
 SMALLEST = 5e-324  # float: a product that vanishes loses less
 
@@ -67,10 +71,10 @@ class Point(NamedTuple):
 class Certificate(NamedTuple):
     """Proof of how good a model is: the best objective possible lies between ``dual`` and ``primal``.
 
-    ``gap`` is ``primal - dual`` plus ``rounding``, a bound on all rounding errors in the two. Where ``dual > 0``,
-    ``relative_gap = gap / dual`` (less its rounding), and the objective is at most that fraction above the optimum;
-    where ``dual <= 0``, the gap is measured against a millionth of the objective of the all-zero model.
-    ``form`` is "mean" for P or "J" for P / lam.
+    ``gap`` is ``primal - dual`` plus ``rounding``, a bound on all rounding errors in the two. Where ``dual >
+    0``, ``relative_gap = gap / dual`` (less its rounding), and the objective is at most that fraction above
+    the optimum; where ``dual <= 0``, the gap is measured against a millionth of the objective of the all-zero
+    model. ``form`` is "mean" for P or "J" for P / lam.
     """
 
     primal: float
@@ -94,7 +98,9 @@ class Evaluation(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """Which problem it is, in words and a digest of the data: a run goes on only with the problem it was made for."""
+    """Which problem it is, in words and a digest of the data: a run goes on only with the problem it was made
+    for.
+    """
 
     loss: str
     lam: float
@@ -144,7 +150,9 @@ class Problem:
             wrong = np.abs(y) != 1.0
             if wrong.any():
                 bad = int(np.argmax(wrong))
-                raise InputError(f"y[{first + bad}] is {y[bad]:g}; the {self.loss.name} loss needs labels -1 and +1")
+                raise InputError(
+                    f"y[{first + bad}] is {y[bad]:g}; the {self.loss.name} loss needs labels -1 and +1"
+                )
 
     @property
     def identity(self) -> Identity:
@@ -179,7 +187,9 @@ class Problem:
 
     @property
     def curvatures(self) -> Floats:
-        """``q_i = c_i (scale |x_i|^2 + bias_rate)``: the curvature of the dual along beta_i, per unit of c_i / N."""
+        """``q_i = c_i (scale |x_i|^2 + bias_rate)``: the curvature of the dual along beta_i, per unit of c_i
+        / N.
+        """
         return self.source.weight * (self.scale * self.source.squared_norms + self.bias_rate)
 
     @cached_property
@@ -188,7 +198,9 @@ class Problem:
         return self.mean(self.source.squared_norms)
 
     def mean(self, values: Floats) -> float:
-        """By weight, of one number a row. Not by BLAS: its threads wake up slowly, and sums depend on their number."""
+        """By weight, of one number a row. Not by BLAS: its threads wake up slowly, and sums depend on their
+        number.
+        """
         return float(np.einsum("i,i", self.source.weight, values)) / self.total_weight
 
     @cached_property
@@ -216,9 +228,9 @@ class Problem:
     def reach(self, level: float) -> float:
         """A bound on ``|b|`` over all (w, b) with P(w, b) <= level under a free bias, from the losses alone.
 
-        There ``lam/2 |w|^2 <= level``, so a score lies within ``length |x_i|`` of b. Rows whose loss rises there add up
-        to more than N level once b is large enough, on either side: doubling finds such a b. It is infinite where the
-        losses do not tie b down (one class only), or the level is.
+        There ``lam/2 |w|^2 <= level``, so a score lies within ``length |x_i|`` of b. Rows whose loss rises
+        there add up to more than N level once b is large enough, on either side: doubling finds such a b. It
+        is infinite where the losses do not tie b down (one class only), or the level is.
         """
         if not np.isfinite(level):
             return np.inf
@@ -228,7 +240,9 @@ class Problem:
         for sign in (1.0, -1.0):
             while reach < 1e300:
                 if (
-                    _losses_beyond(source.y, source.weight, source.squared_norms, self.loss, length, sign, reach)
+                    _losses_beyond(
+                        source.y, source.weight, source.squared_norms, self.loss, length, sign, reach
+                    )
                     >= worst
                 ):
                     break
@@ -241,7 +255,9 @@ class Problem:
         return self.certificate(found.primal, found.primal_error, found.dual, found.dual_error)
 
     def zero_point(self) -> tuple[Point, Evaluation]:
-        """The all-zero point and its evaluation, which needs no pass over the data: D(0) = 0 for every loss."""
+        """The all-zero point and its evaluation, which needs no pass over the data: D(0) = 0 for every
+        loss.
+        """
         n, d = self.source.n, self.source.d
         strength = self.bias.strength(self.lam)
         penalty = 0.5 * strength * self.bias.centre * self.bias.centre if strength < np.inf else 0.0
@@ -287,7 +303,9 @@ class Problem:
         mean = (sums.loss + sums.loss_lost) / self.total_weight
         value = ridge + penalty + mean
         error = sums.loss_error / self.total_weight + 32.0 * UNIT * (ridge + penalty + mean) + VANISHED
-        return (value, error) if np.isfinite(value + error) else (np.inf, 0.0)  # not finite, or not sure to be
+        return (
+            (value, error) if np.isfinite(value + error) else (np.inf, 0.0)
+        )  # not finite, or not sure to be
 
     def _dual(self, sums: _Sums, moment: Floats, moment_error: float, reach: float) -> tuple[float, float]:
         """D and a bound on its error, from ``moment = sum c beta x`` and the length of its error."""
@@ -355,7 +373,9 @@ class Problem:
 
 
 class EvaluationPass:
-    """An evaluation under way: ``visit`` every block once, ``merge`` what comes out in the order of the blocks."""
+    """An evaluation under way: ``visit`` every block once, ``merge`` what comes out in the order of the
+    blocks.
+    """
 
     def __init__(self, problem: Problem, point: Point) -> None:
         source = problem.source
@@ -368,7 +388,9 @@ class EvaluationPass:
         self._length = norm(self._w) * (1.0 + COMPENSATED)
         self._beta: Floats | None = None
         if point.beta is not None and problem.lam > 0.0:
-            self._beta = canonical(problem.bias.feasible(canonical(point.beta, np.float64), source.weight), np.float64)
+            self._beta = canonical(
+                problem.bias.feasible(canonical(point.beta, np.float64), source.weight), np.float64
+            )
         self._scores = np.empty(n if source.in_memory else 0)
 
     def visit(self, block: Block) -> Part:
@@ -384,7 +406,9 @@ class EvaluationPass:
         scores = self._scores[block.span] if self._scores.size else np.empty(rows)
         loss = self.problem.loss
         bounds = float(loss.lipschitz), float(loss.smoothness)
-        return _Sums(*_evaluate(*block[:4], loss, *bounds, self._w, self.point.b, self._length, beta, scores, moment))
+        return _Sums(
+            *_evaluate(*block[:4], loss, *bounds, self._w, self.point.b, self._length, beta, scores, moment)
+        )
 
     def merge(self, left: Part, right: Part) -> Part:
         """Two neighbours together."""
@@ -447,7 +471,8 @@ class StreamingEvaluation:
         if not abs(self._weight.value - weight) <= 2.0 * COMPENSATED * weight:
             raise InputError(
                 f"the weights of all rows add up to {self._weight.value!r}, and should to {weight!r}: a feed "
-                "must give the same rows in every pass, and a store whose header is wrong must be converted anew"
+                "must give the same rows in every pass, and a store whose header is wrong must be converted "
+                "anew"
             )
         self._close()
         assert self._whole is not None  # a source has rows
@@ -512,7 +537,9 @@ def _evaluate(
             continue
         size = np.sqrt(squared_norms[i])
         value = loss.value(y[i], score)
-        off = gamma(rows.count(i) + 4.0) * 1.01 * (length * size + abs(b)) + 4.0 * UNIT * (1.0 + abs(score) + abs(y[i]))
+        off = gamma(rows.count(i) + 4.0) * 1.01 * (length * size + abs(b)) + 4.0 * UNIT * (
+            1.0 + abs(score) + abs(y[i])
+        )
         if bounded:
             steep = min(lipschitz, abs(loss.derivative(y[i], score)) + smoothness * off)
         else:
@@ -568,7 +595,8 @@ def _loss_at_zero(y: Floats, weight: Floats, loss: Any) -> tuple[float, float]:
 def _losses_beyond(
     y: Floats, weight: Floats, squared_norms: Floats, loss: Any, length: float, sign: float, reach: float
 ) -> float:
-    """What the rows lose at least where ``sign b >= reach`` and ``|w| <= length``: rows whose loss rises that way.
+    """What the rows lose at least where ``sign b >= reach`` and ``|w| <= length``: rows whose loss rises that
+    way.
 
     Their scores are taken a little lower than they are, for the rounding errors of score and loss.
     """

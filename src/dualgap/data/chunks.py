@@ -1,7 +1,8 @@
-"""Rows that come in chunks, as often as they are asked for: from a file, from arrays, from anything restartable.
+"""Rows that come in chunks, as often as they are asked for: from a file, from arrays, from anything
+restartable.
 
-A feed knows the totals of all its rows and loads any of its chunks. ``Reader`` goes over a feed pass after pass, on a
-thread of its own or step by step, and hands its chunks over as blocks of a problem.
+A feed knows the totals of all its rows and loads any of its chunks. ``Reader`` goes over a feed pass after
+pass, on a thread of its own or step by step, and hands its chunks over as blocks of a problem.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class Feed(Protocol):
 
 
 class OnDisk:
-    """A source whose rows are not all in memory. Targets are made of the labels in the file as they come by."""
+    """A source whose rows are not all in memory. Targets are made of the labels in the file as they come
+    by.
+    """
 
     in_memory = False
 
@@ -79,7 +82,9 @@ class OnDisk:
     ) -> None:
         self.models = models  # that are trained at once, each with its share of a budget
         self.feed, self.targets, self.memory_budget = feed, targets, memory_budget
-        self.check: Callable[[Floats, int], None] = lambda y, first: None  # of targets that come by for the first time
+        self.check: Callable[[Floats, int], None] = lambda y, first: (
+            None
+        )  # of targets that come by for the first time
         self.n, self.d, self.entries = feed.n, d or feed.d, feed.entries  # a model may have further columns
         self.total_weight, self.epoch_size = feed.total_weight, feed.epoch_size
         self._seen = np.zeros(feed.chunks, dtype=bool)
@@ -107,7 +112,9 @@ class OnDisk:
     @property
     def y(self) -> Floats:
         """Not in memory."""
-        raise InputError("this solver needs all rows in memory; cached-loops, block and selective-block do not")
+        raise InputError(
+            "this solver needs all rows in memory; cached-loops, block and selective-block do not"
+        )
 
     @property
     def squared_norms(self) -> Floats:
@@ -164,9 +171,9 @@ class Piece(NamedTuple):
 class Reader:
     """Reads chunk after chunk, in an order of ``order(pass number)``, for ever. ``close`` ends its thread.
 
-    ``seen(piece)`` is called for every block on the reader's own thread, before it is handed over.
-    With ``lockstep`` there is no thread: a chunk is read when it is asked for. With ``waits=False`` the thread reads on
-    where nobody takes what it has read, and drops the oldest of it.
+    ``seen(piece)`` is called for every block on the reader's own thread, before it is handed over. With
+    ``lockstep`` there is no thread: a chunk is read when it is asked for. With ``waits=False`` the thread
+    reads on where nobody takes what it has read, and drops the oldest of it.
     """
 
     def __init__(
@@ -189,7 +196,9 @@ class Reader:
             self._thread.start()
 
     def take(self, wait: bool) -> Piece | None:
-        """The next chunk; None if it has not come yet and is not to be waited for. What went wrong is raised here."""
+        """The next chunk; None if it has not come yet and is not to be waited for. What went wrong is raised
+        here.
+        """
         if self._thread is None:
             return next(self._pieces)
         try:
@@ -254,7 +263,9 @@ class FromMemory:
     def __init__(self, source: InMemory, rows: int | None = None) -> None:
         self._source = source
         self.n, self.d, self.entries = source.n, source.d, source.entries
-        self.value_bytes = (source.rows.matrix if isinstance(source.rows, Dense) else source.rows.values).itemsize
+        self.value_bytes = (
+            source.rows.matrix if isinstance(source.rows, Dense) else source.rows.values
+        ).itemsize
         self.labels = None
         self.total_weight, self.epoch_size = source.total_weight, source.epoch_size
         self._step = rows or max(1, min(source.n, 300_000 * source.n // max(source.entries, 1)))

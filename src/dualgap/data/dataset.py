@@ -31,7 +31,9 @@ class Given(NamedTuple):
     y: Any
     sample_weight: Any
     memory_budget: int | None = None
-    by_rows: bool = False  # an option of the solver says how many rows to keep in memory: the others stay on disk
+    by_rows: bool = (
+        False  # an option of the solver says how many rows to keep in memory: the others stay on disk
+    )
     expansion: Expansion | None = None
     threads: int = 1
 
@@ -61,7 +63,9 @@ def source_of(given: Given, task: str) -> tuple[InMemory | OnDisk, Any, str | No
     X, y, weight = given.X, given.y, given.sample_weight
     if isinstance(X, str | os.PathLike) and kind_of(X) != "store":
         if budget is not None and given.expansion is None:
-            raise InputError(f"{X}: text is read whole; `dualgap convert` makes a store of it, which can stay on disk")
+            raise InputError(
+                f"{X}: text is read whole; `dualgap convert` makes a store of it, which can stay on disk"
+            )
         data = read_data(X)
         X, y, weight = data.X, data.y, data.weight
     feed: Feed | None = None
@@ -94,7 +98,11 @@ def _from_feed(
     if budget is None and not (given.by_rows and given.named):
         X, y, weight = all_of(feed)
         return in_memory(X, targets(y), weight, threads=given.threads), classes, None
-    note = streaming_note(feed.name, size, budget) if budget is not None and given.memory_budget is None else None
+    note = (
+        streaming_note(feed.name, size, budget)
+        if budget is not None and given.memory_budget is None
+        else None
+    )
     return OnDisk(feed, targets, memory_budget=budget), classes, note
 
 
@@ -119,11 +127,14 @@ def two_classes(feed: Feed, positive: Any = None) -> tuple[Any, Any]:
     found = [label for label, _ in feed.labels]
     shown = ", ".join(f"{label:g}" for label in found[:8]) + (", ..." if len(found) > 8 else "")
     if len(found) == 1:
-        raise InputError(f"{feed.name}: all rows have the label {shown}; a classifier needs rows of two classes")
+        raise InputError(
+            f"{feed.name}: all rows have the label {shown}; a classifier needs rows of two classes"
+        )
     if positive is None:
         if len(found) > 2:
             raise InputError(
-                f"{feed.name}: {len(found)} classes ({shown}) where two are needed; dualgap.one_vs_rest trains a model "
+                f"{feed.name}: {len(found)} classes ({shown}) where two are needed; dualgap.one_vs_rest "
+                "trains a model "
                 "for each"
             )
         return found[0], found[1]
@@ -156,7 +167,9 @@ def all_of(feed: Feed) -> tuple[Any, Floats, Floats | None]:
 def _matrix(rows: CSR, d: int) -> Any:
     part = slice(int(rows.starts[0]), int(rows.starts[-1]))
     starts = rows.starts - rows.starts[0]
-    return sp.csr_array((rows.values[part], rows.columns[part].astype(np.int64), starts), shape=(starts.size - 1, d))
+    return sp.csr_array(
+        (rows.values[part], rows.columns[part].astype(np.int64), starts), shape=(starts.size - 1, d)
+    )
 
 
 def two_labels(y: Any) -> tuple[Any, Any]:
@@ -171,7 +184,8 @@ def two_labels(y: Any) -> tuple[Any, Any]:
         raise InputError(f"y holds one class only ({classes[0]}); a classifier needs rows of two")
     if classes.size > 2:
         raise InputError(
-            f"y holds {classes.size} classes ({', '.join(map(str, classes[:4]))}{', ...' * (classes.size > 4)}) where "
+            f"y holds {classes.size} classes "
+            f"({', '.join(map(str, classes[:4]))}{', ...' * (classes.size > 4)}) where "
             "two are needed; use dualgap.LinearSVC, which trains one against the rest, or a regression loss"
         )
     return np.where(labels == classes[1], 1.0, -1.0), classes

@@ -1,13 +1,14 @@
 """Features made on the fly: rows are stored small, and grow when they are read.
 
 ``poly2``   the entries of a row and all products of two of them, ``x_i`` and ``x_i x_j`` with i <= j
-``kmer:k``  a row is a sequence of symbols (its values, in the order of its columns; a column left out ends a run of
+``kmer:k``  a row is a sequence of symbols (its values, in the order of its columns; a column left out ends a
+run of
             neighbours): how often each word of k neighbouring symbols occurs, for DNA (k-mers) and for text
 
-Both are hashed to ``2^bits`` columns, with a random sign for ``poly2``, so that entries that meet in a column cancel on
-average (Weinberger, Dasgupta, Langford, Smola and Attenberg, ICML 2009). What comes out of a row depends on the row
-alone, so a model that keeps the name of the expansion can predict for any row. In the library any stateless transformer
-of scikit-learn will do as well.
+Both are hashed to ``2^bits`` columns, with a random sign for ``poly2``, so that entries that meet in a column
+cancel on average (Weinberger, Dasgupta, Langford, Smola and Attenberg, ICML 2009). What comes out of a row
+depends on the row alone, so a model that keeps the name of the expansion can predict for any row. In the
+library any stateless transformer of scikit-learn will do as well.
 """
 
 from __future__ import annotations
@@ -108,12 +109,17 @@ class Transformed:
         first = int(rows.starts[0])
         part = slice(first, int(rows.starts[-1]))
         matrix = sp.csr_matrix(
-            (rows.values[part], rows.columns[part].astype(np.int64), rows.starts - first), shape=(row_count(rows), d)
+            (rows.values[part], rows.columns[part].astype(np.int64), rows.starts - first),
+            shape=(row_count(rows), d),
         )
         found = sp.csr_array(self.transformer.transform(matrix))
         found.sum_duplicates()
         dtype = np.float32 if found.dtype == np.float32 else np.float64
-        return CSR(canonical(found.data, dtype), canonical(found.indices, np.uint32), canonical(found.indptr, np.int64))
+        return CSR(
+            canonical(found.data, dtype),
+            canonical(found.indices, np.uint32),
+            canonical(found.indptr, np.int64),
+        )
 
 
 def make_expansion(spec: Any, bits: int | None = None) -> Expansion | None:
@@ -124,7 +130,9 @@ def make_expansion(spec: Any, bits: int | None = None) -> Expansion | None:
         return None
     if not isinstance(spec, str):
         if bits is not None:
-            raise InputError(f"hash_bits={shown(bits)} is for poly2 and kmer; a transformer knows its own width")
+            raise InputError(
+                f"hash_bits={shown(bits)} is for poly2 and kmer; a transformer knows its own width"
+            )
         return Transformed(spec) if hasattr(spec, "transform") else _as_it_is(spec)
     chosen = BITS if bits is None else whole("hash_bits", bits, 0)
     if not 1 <= chosen <= 30:
@@ -167,7 +175,9 @@ def sequences(texts: Sequence[str]) -> Any:
 
 
 class Expanded:
-    """A feed whose rows grow as they are read; its chunks are parts of the other's, so that they stay small."""
+    """A feed whose rows grow as they are read; its chunks are parts of the other's, so that they stay
+    small.
+    """
 
     def __init__(self, feed: Feed, expansion: Expansion) -> None:
         self._feed, self.expansion = feed, expansion
@@ -214,7 +224,9 @@ def _grown(grow: Any, rows: CSR, sizes: Any, bits: int, k: int) -> CSR:
     most = int(sizes.sum())
     values, columns = np.empty(most, dtype=rows.values.dtype), np.empty(most, dtype=np.uint32)
     starts = np.zeros(row_count(rows) + 1, dtype=np.int64)
-    place = np.full(1 << int(2 * sizes.max(initial=1)).bit_length(), -1, dtype=np.int64)  # half empty, at least
+    place = np.full(
+        1 << int(2 * sizes.max(initial=1)).bit_length(), -1, dtype=np.int64
+    )  # half empty, at least
     end = grow(rows.values, rows.columns, rows.starts, bits, k, values, columns, starts, place)
     return CSR(
         canonical(values[:end].copy() if end < most else values, values.dtype),
@@ -234,11 +246,13 @@ def _mixed(word: Any) -> Any:
 
 
 @kernel
-def _put(value: float, word: Any, bits: int, values: Any, columns: Any, place: Offsets, first: int, end: int) -> int:
+def _put(
+    value: float, word: Any, bits: int, values: Any, columns: Any, place: Offsets, first: int, end: int
+) -> int:
     """Add a value to the column of a hash; where the row ends then.
 
-    ``place`` is a hash table with linear probing: where in the row a column is. What is left of earlier rows points
-    before ``first``, and counts as empty.
+    ``place`` is a hash table with linear probing: where in the row a column is. What is left of earlier rows
+    points before ``first``, and counts as empty.
     """
     column = np.uint32(word >> np.uint64(32 - bits))
     mask = place.shape[0] - 1
@@ -259,7 +273,9 @@ def _poly2(
     values: Values, columns: Columns, starts: Offsets, bits: int, k: int,
     out: Any, out_columns: Any, out_starts: Offsets, place: Offsets,
 ) -> int:  # fmt: skip
-    """``x_i`` goes to the hash of i, ``x_i x_j`` to the hash of (i, j), each with the sign that its hash has."""
+    """``x_i`` goes to the hash of i, ``x_i x_j`` to the hash of (i, j), each with the sign that its hash
+    has.
+    """
     end = 0
     for i in range(starts.shape[0] - 1):
         first = end

@@ -16,7 +16,9 @@ import scipy.sparse as sp
 from ..runtime.arrays import Floats, Words
 
 _ROWS = 8192  # converted at a time; the fingerprint does not depend on it
-_ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
+_ODD = np.array(
+    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64
+)
 _SHIFT = np.uint64(31)
 
 
@@ -44,12 +46,13 @@ class RowDigests:
 
 
 def fingerprint(X: Any, y: Any, weight: Any = None, *, digests: Sequence[str] | None = None) -> str:
-    """BLAKE2b of the rows, the targets and the weights (1 each by default), all as little-endian numbers of 8 bytes.
+    """BLAKE2b of the rows, the targets and the weights (1 each by default), all as little-endian numbers of 8
+    bytes.
 
-    A row counts as its nonzero entries in order of their columns, so dense and sparse storage agree, and so do
-    files of different widths whose further columns are empty. Values are hashed as float64. Data kept in float32 have
-    the fingerprint of their float64 original only where float32 holds every value of it exactly. Where the digests of
-    the rows are known (a store keeps them), X need not be looked at.
+    A row counts as its nonzero entries in order of their columns, so dense and sparse storage agree, and so
+    do files of different widths whose further columns are empty. Values are hashed as float64. Data kept in
+    float32 have the fingerprint of their float64 original only where float32 holds every value of it exactly.
+    Where the digests of the rows are known (a store keeps them), X need not be looked at.
     """
     if digests is None:
         rows = RowDigests()
@@ -73,8 +76,8 @@ def combined(digests: Sequence[str], targets: Iterable[Any], weights: Iterable[A
 def row_hashes(X: Any, y: Any, weight: Any = None) -> Words:
     """A hash of 64 bits for every row with its target and its weight (1 by default).
 
-    It is a sum over the entries, so it depends neither on their order nor on those that are 0. As in a fingerprint,
-    values are hashed as float64.
+    It is a sum over the entries, so it depends neither on their order nor on those that are 0. As in a
+    fingerprint, values are hashed as float64.
     """
     hashes = _mixed(_bits(y)) + _mixed(_bits(np.ones(len(y)) if weight is None else weight) * _ODD[0])
     for first in range(0, int(X.shape[0]), _ROWS):
@@ -103,7 +106,8 @@ def hashes_in_any_order(hashes: Words) -> str:
 def values_by_hash(hashes: Words, of_values: Words, values: Floats) -> Floats | None:
     """Values of some rows, brought to where rows of these hashes are; 0 elsewhere, None if a row is missing.
 
-    Among rows of one hash it makes no difference which one gets a value: entries, target and weight are the same.
+    Among rows of one hash it makes no difference which one gets a value: entries, target and weight are the
+    same.
     """
     order, chosen = np.argsort(hashes, kind="stable"), np.argsort(of_values, kind="stable")
     there, wanted = hashes[order], of_values[chosen]

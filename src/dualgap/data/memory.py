@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_ROW_BYTES, _COLUMN_BYTES = 130, 64  # beside the entries: measured with `newton` (122; `dcd` 77) and with `dcd`
+_ROW_BYTES, _COLUMN_BYTES = (
+    130,
+    64,
+)  # beside the entries: measured with `newton` (122; `dcd` 77) and with `dcd`
 
 
 def training_bytes(n: int, d: int, entries: int, value_bytes: int) -> int:

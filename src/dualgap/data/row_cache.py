@@ -1,8 +1,8 @@
 """A cache of rows in a fixed amount of memory: rows come in blocks and leave one by one.
 
-Entries lie in one arena, always written at its head. Rows that leave become holes; when the head meets the end, the
-rows that are left move down. A row keeps its slot as long as it stays. The arena is CSR with two offsets a slot, where
-it begins and where it ends, so that row ``2 s`` of ``rows`` is the row in slot s.
+Entries lie in one arena, always written at its head. Rows that leave become holes; when the head meets the
+end, the rows that are left move down. A row keeps its slot as long as it stays. The arena is CSR with two
+offsets a slot, where it begins and where it ends, so that row ``2 s`` of ``rows`` is the row in slot s.
 """
 
 from __future__ import annotations
@@ -18,13 +18,18 @@ from .rows import CSR
 from .sources import Block
 
 SLOT_BYTES = 112  # that a row takes beside its entries, and while others are moved or chosen to leave
-ROOM = 1.25  # arena for this many times the entries that rows have on average: holes, and rows longer than others
+# arena for this many times the entries that rows have on average: holes, and rows longer than others
+ROOM = 1.25
 
 
 class Ring:
-    """``ids``, ``order`` and ``slack`` are those of a run's state; rows are present in the slots ``order[:size]``."""
+    """``ids``, ``order`` and ``slack`` are those of a run's state; rows are present in the slots
+    ``order[:size]``.
+    """
 
-    def __init__(self, ids: Offsets, order: Any, slack: Floats, entries: int, dtype: Any, *, grows: bool) -> None:
+    def __init__(
+        self, ids: Offsets, order: Any, slack: Floats, entries: int, dtype: Any, *, grows: bool
+    ) -> None:
         slots = ids.size
         self.ids, self.order, self.slack = ids, order, slack
         self.values, self.columns = np.empty(entries, dtype=dtype), np.empty(entries, dtype=np.uint32)
@@ -32,7 +37,9 @@ class Ring:
         self.y, self.weight, self.squared_norms = np.empty(slots), np.empty(slots), np.empty(slots)
         self.head = self.live = 0
         self._grows = grows
-        self._laid: list[Any] = []  # slots in the order in which their rows lie in the arena, those that left included
+        self._laid: list[
+            Any
+        ] = []  # slots in the order in which their rows lie in the arena, those that left included
 
     @property
     def slots(self) -> int:
@@ -46,7 +53,9 @@ class Ring:
         return CSR(values, columns, canonical(self.bounds, np.int64))
 
     def fits(self, block: Block, first: int, size: int) -> int:
-        """How many rows of a block, from that one on, go in without eviction; weightless ones take no room."""
+        """How many rows of a block, from that one on, go in without eviction; weightless ones take no
+        room.
+        """
         starts: Any = block.rows.starts  # type: ignore[union-attr]  # chunks are CSR
         room = self.values.size - self.live
         rows = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1 - first
@@ -64,7 +73,8 @@ class Ring:
                 held = self.values.nbytes + self.columns.nbytes + SLOT_BYTES * self.slots
                 more = -(-(needed - self.values.size) * held // self.values.size)
                 raise InputError(
-                    f"row {row} has {needed} entries and memory_budget leaves room for {self.values.size}; raise it by "
+                    f"row {row} has {needed} entries and memory_budget leaves room for {self.values.size}; "
+                    "raise it by "
                     f"{more} bytes"
                 )
             self._grow(self.head + needed)
@@ -149,7 +159,9 @@ def _insert(
 
 
 @kernel
-def _compact(values: Values, columns: Columns, bounds: Offsets, laid: Offsets, present: Any, kept: Offsets) -> int:
+def _compact(
+    values: Values, columns: Columns, bounds: Offsets, laid: Offsets, present: Any, kept: Offsets
+) -> int:
     """Move the rows that are present to the front, in the order they lie in; where they end."""
     last = np.full(present.shape[0], -1, dtype=np.int64)
     for k in range(laid.shape[0]):

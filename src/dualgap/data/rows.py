@@ -1,11 +1,12 @@
-"""How a row is stored: CSR (or WideCSR, with very many columns) or Dense. Nothing else in the project asks which.
+"""How a row is stored: CSR (or WideCSR, with very many columns) or Dense. Nothing else in the project asks
+which.
 
-The methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``entry(i, k)`` (one
-of them, for what the first two do not do), ``square(i)`` (its squared length), ``validate`` (a first look), and, some
-visits ahead, ``prefetch_offsets(i)``, ``prefetch_row(i)`` and ``prefetch_weights(i, w)``: fetch the offsets that the
-second one reads, then the row itself, then the numbers of w that the row begins with.
-Sums run in float64 whatever the values are stored in. Column numbers are uint32: without the test for negative
-indices that signed ones get, a gather runs 1.3 times as fast.
+The methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``entry(i,
+k)`` (one of them, for what the first two do not do), ``square(i)`` (its squared length), ``validate`` (a
+first look), and, some visits ahead, ``prefetch_offsets(i)``, ``prefetch_row(i)`` and ``prefetch_weights(i,
+w)``: fetch the offsets that the second one reads, then the row itself, then the numbers of w that the row
+begins with. Sums run in float64 whatever the values are stored in. Column numbers are uint32: without the
+test for negative indices that signed ones get, a gather runs 1.3 times as fast.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ MANY = 400_000  # columns: a model of so many numbers does not stay in the cache
 _AHEAD = 64  # entries before they are needed, its numbers are asked for
 _STRETCH = 256  # rows that a first look takes at a time
 _SHARE = 250_000  # entries that it takes to be worth a thread
-UNORDERED, EXTREME, NOT_FINITE, BROKEN = 1, 2, 3, 4  # what may be wrong with a row, from the mildest to the worst
+UNORDERED, EXTREME, NOT_FINITE, BROKEN = (
+    1,
+    2,
+    3,
+    4,
+)  # what may be wrong with a row, from the mildest to the worst
 
 
 @kernel
@@ -88,7 +94,9 @@ class CSR(NamedTuple):
         return _square(self.values[self.starts[i] : self.starts[i + 1]])
 
     def columns_sorted(self, width: int, first: int, last: int) -> bool:
-        """Whether rows first to last - 1 name columns that exist, each in order: loops for vector instructions."""
+        """Whether rows first to last - 1 name columns that exist, each in order: loops for vector
+        instructions.
+        """
         for i in range(first, last):
             if not 0 <= self.starts[i] <= self.starts[i + 1] <= self.columns.shape[0]:
                 return False
@@ -109,7 +117,9 @@ class CSR(NamedTuple):
         return bool(falls == 0 and highest < width)
 
     def validate(self, i: int, width: int, columns_sorted: bool) -> tuple[int, float]:
-        """What is wrong with a row's columns (0: nothing, as for rows with sorted columns), and its squared length."""
+        """What is wrong with a row's columns (0: nothing, as for rows with sorted columns), and its squared
+        length.
+        """
         first, last = self.starts[i], self.starts[i + 1]
         if first < 0 or first > last or last > self.columns.shape[0]:
             return BROKEN, 0.0
@@ -141,7 +151,8 @@ class CSR(NamedTuple):
 
 @kernel_type
 class WideCSR(CSR):
-    """Compressed sparse rows of so many columns that the model is not in the caches: half of the time is spent waiting.
+    """Compressed sparse rows of so many columns that the model is not in the caches: half of the time is
+    spent waiting.
 
     The same sums as those of CSR, in the same order; what they need next is fetched meanwhile.
     """
@@ -186,7 +197,9 @@ class WideCSR(CSR):
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def _dense_dot(row: Values, w: Floats) -> float:
-    """Reassociation lets this one loop use vector instructions (3 to 6 times as fast); a gather gains nothing by it."""
+    """Reassociation lets this one loop use vector instructions (3 to 6 times as fast); a gather gains nothing
+    by it.
+    """
     total = 0.0
     for j in range(row.shape[0]):
         total += np.float64(row[j]) * w[j]
@@ -254,8 +267,8 @@ class Surveyed(NamedTuple):
 def as_rows(X: Any, threads: int = 1) -> Surveyed:
     """Rows over the caller's own arrays wherever these already fit, checked in one pass.
 
-    Values stay float32 or float64; small integers become float32, which holds them exactly. A row may list its
-    columns in any order; entries that name a column twice are summed.
+    Values stay float32 or float64; small integers become float32, which holds them exactly. A row may list
+    its columns in any order; entries that name a column twice are summed.
     """
     rows: Rows
     matrix: Any = X
@@ -266,7 +279,8 @@ def as_rows(X: Any, threads: int = 1) -> Surveyed:
         matrix = np.asarray(X)
         if matrix.ndim != 2:
             raise InputError(
-                f"X has {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}, shape {matrix.shape}; it must have 2, "
+                f"X has {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}, shape {matrix.shape}; it must "
+                "have 2, "
                 "rows by columns (X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row)"
             )
         rows, width = Dense(canonical(matrix, _value_type(matrix.dtype))), matrix.shape[1]
@@ -281,7 +295,9 @@ def as_rows(X: Any, threads: int = 1) -> Surveyed:
 
 
 def squared_lengths(rows: Rows, width: int, first: int = 0) -> Floats:
-    """Of rows that come from elsewhere; what is wrong with them is an error that counts them from ``first``."""
+    """Of rows that come from elsewhere; what is wrong with them is an error that counts them from
+    ``first``.
+    """
     squares, fault, row = _surveyed(rows, width, 1)
     if fault > UNORDERED:
         raise InputError(_complaint(rows, width, fault, row, squares, first))
@@ -345,18 +361,24 @@ def _sparse_rows(matrix: Any) -> CSR:
     starts, indices = canonical(matrix.indptr, np.int64), matrix.indices
     if starts.shape != (n + 1,) or indices.shape != matrix.data.shape:
         raise InputError(
-            f"X is no valid CSR matrix: {n} rows, {starts.size} offsets, {indices.size} columns, {matrix.data.size} "
+            f"X is no valid CSR matrix: {n} rows, {starts.size} offsets, {indices.size} columns, "
+            f"{matrix.data.size} "
             "values; there must be one offset more than rows, and as many columns as values"
         )
     if indices.dtype.itemsize > 4 and indices.size and (indices.min() < 0 or indices.max() >= width):
         raise InputError(f"X names column {indices.min() if indices.min() < 0 else indices.max()} of {width}")
     columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
-    return (WideCSR if width > MANY else CSR)(canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts)
+    return (WideCSR if width > MANY else CSR)(
+        canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts
+    )
 
 
 def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats, before: int = 0) -> str:
     if fault == BROKEN:
-        return f"row {before + row} of X is no valid CSR row: a column beyond {width - 1} or offsets out of order"
+        return (
+            f"row {before + row} of X is no valid CSR row: a column beyond {width - 1} or offsets out of "
+            "order"
+        )
     if fault == NOT_FINITE:
         columns: Any = np.arange(width)
         values: Any = rows.matrix[row] if isinstance(rows, Dense) else None
@@ -371,7 +393,8 @@ def _complaint(rows: Rows, width: int, fault: int, row: int, squares: Floats, be
         )
     size = "large" if squares[row] > 1.0 else "small"
     return (
-        f"row {before + row} of X has values so {size} (beyond 1e100 or below 1e-100) that products with them may "
+        f"row {before + row} of X has values so {size} (beyond 1e100 or below 1e-100) that products with "
+        "them may "
         "not fit into float64; rescale the columns of X"
     )
 
@@ -391,7 +414,9 @@ def _surveyed(rows: Rows, width: int, threads: int) -> tuple[Floats, int, int]:
 def _survey(rows: Any, width: int, squares: Floats, first: int, last: int) -> tuple[int, int]:
     """Fill in the squared lengths of rows; their worst fault and the first row that has it, or (0, -1)."""
     worst, where = 0, -1
-    for begin in range(first, last, _STRETCH):  # rows that stay in the cache while they are looked at several times
+    for begin in range(
+        first, last, _STRETCH
+    ):  # rows that stay in the cache while they are looked at several times
         end = min(begin + _STRETCH, last)
         columns_sorted = rows.columns_sorted(width, begin, end)
         for i in range(begin, end):

@@ -1,4 +1,6 @@
-"""What to say where a run ends above the gap asked for: the likely cause, if the data show one, and then the remedy."""
+"""What to say where a run ends above the gap asked for: the likely cause, if the data show one, and then the
+remedy.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,18 @@ def column_norms(X: Any) -> Floats:
         step = max(X.shape[1], 1_000_000)  # entries at a time: their squares and places take 16 bytes each
         for first in range(0, X.data.size, step):
             part = slice(first, first + step)
-            squares += np.bincount(X.indices[part], np.square(X.data[part], dtype=np.float64), minlength=X.shape[1])
+            squares += np.bincount(
+                X.indices[part], np.square(X.data[part], dtype=np.float64), minlength=X.shape[1]
+            )
     else:
         squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
     return np.sqrt(squares)
 
 
 def scales(X: Any) -> str:
-    """A sentence about the norms of the columns or rows of X where they are the likely cause, else nothing."""
+    """A sentence about the norms of the columns or rows of X where they are the likely cause, else
+    nothing.
+    """
     from sklearn.utils.extmath import row_norms
 
     columns = column_norms(X)
@@ -50,6 +56,7 @@ def scales(X: Any) -> str:
     else:
         return ""
     return (
-        f"The likely cause is the scale of X: its {what} have norms from {norms.min():.2g} to {norms.max():.2g}, "
+        f"The likely cause is the scale of X: its {what} have norms from {norms.min():.2g} to "
+        f"{norms.max():.2g}, "
         f"{trouble}; {remedy}. "
     )

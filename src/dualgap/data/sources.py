@@ -1,7 +1,8 @@
-"""Where rows come from. A source knows ``n``, ``d`` and ``entries``, yields blocks, and adds things up over them.
+"""Where rows come from. A source knows ``n``, ``d`` and ``entries``, yields blocks, and adds things up over
+them.
 
-``reduce`` is the only place that loops over blocks to add things up. Its blocks and the order of its additions do not
-depend on the number of threads, so neither does a certificate.
+``reduce`` is the only place that loops over blocks to add things up. Its blocks and the order of its
+additions do not depend on the number of threads, so neither does a certificate.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Source(Protocol):
     @property
     def entries(self) -> int: ...
     @property
-    def in_memory(self) -> bool: ...  # all rows are in memory; only then `y` and `squared_norms` may be asked for
+    def in_memory(
+        self,
+    ) -> bool: ...  # all rows are in memory; only then `y` and `squared_norms` may be asked for
     @property
     def y(self) -> Floats: ...
     @property
@@ -52,13 +55,17 @@ class Source(Protocol):
     @property
     def squared_norms(self) -> Floats: ...
     @property
-    def target_weights(self) -> list[tuple[float, float]] | None: ...  # total weights of the targets, if known
+    def target_weights(
+        self,
+    ) -> list[tuple[float, float]] | None: ...  # total weights of the targets, if known
     @property
     def total_weight(self) -> float: ...  # within two units of the sum of the weights (see `sums.Total`)
     @property
     def epoch_size(self) -> int: ...
     @property
-    def digest(self) -> str: ...  # of sizes and samples of the data: another one almost surely means other data
+    def digest(
+        self,
+    ) -> str: ...  # of sizes and samples of the data: another one almost surely means other data
     def blocks(self) -> Iterator[Block]: ...
     def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T: ...
 
@@ -117,7 +124,9 @@ class InMemory:
 
     @cached_property
     def _edges(self) -> list[int]:
-        """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add up."""
+        """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add
+        up.
+        """
         count = min(64, self.n, 1 + self.entries // (4 * self.d + 1_000_000))
         count = max(count, -(-self.n // LONGEST))  # as long as compensated sums may be
         count += count % 2 if 1 < count < self.n else 0  # shared evenly by two threads
@@ -126,7 +135,11 @@ class InMemory:
     def _part(self, first: int, last: int) -> Block:
         span = slice(first, last)
         return Block(
-            slice_rows(self.rows, first, last), self.y[span], self.weight[span], self.squared_norms[span], span
+            slice_rows(self.rows, first, last),
+            self.y[span],
+            self.weight[span],
+            self.squared_norms[span],
+            span,
         )
 
 
@@ -136,7 +149,8 @@ _SAMPLES, _SAMPLE = 64, 256  # places at which numbers of a large array are hash
 def digest_of(sizes: tuple[Any, ...], arrays: Sequence[Any] = ()) -> str:
     """A digest of some numbers and of evenly spaced samples of some arrays, small arrays whole.
 
-    It tells other data at no cost worth mentioning. Whoever must be sure compares values that rest on all the data.
+    It tells other data at no cost worth mentioning. Whoever must be sure compares values that rest on all the
+    data.
     """
     digest = hashlib.blake2b(repr(sizes).encode(), digest_size=16)
     for array in arrays:
@@ -152,7 +166,8 @@ def digest_of(sizes: tuple[Any, ...], arrays: Sequence[Any] = ()) -> str:
 def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> InMemory:
     """Check what the caller gave and wrap it, without a copy where it fits as it is.
 
-    X may be an InMemory itself: its rows are then used again, with other targets (one class against the rest).
+    X may be an InMemory itself: its rows are then used again, with other targets (one class against the
+    rest).
     """
     if isinstance(X, InMemory):
         rows, d, squared_norms = X.rows, X.d, X.squared_norms

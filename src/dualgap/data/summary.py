@@ -33,7 +33,9 @@ class Summary:
     duplicates: int  # rows with the entries and the label of an earlier row, by hashes of 64 bits
     unused: int  # columns without entries
     values: tuple[float, float]  # smallest and largest entry
-    scales: tuple[float, float]  # root mean squares over all rows, of the columns in use: smallest and largest
+    scales: tuple[
+        float, float
+    ]  # root mean squares over all rows, of the columns in use: smallest and largest
     norms: tuple[float, float, float]  # Euclidean lengths of rows: smallest, mean, largest
     training_bytes: int  # memory for training in memory, about
 
@@ -95,7 +97,11 @@ class _Seen:
             self.values = (min(self.values[0], float(X.data.min())), max(self.values[1], float(X.data.max())))
         self.hashes.append(row_hashes(X, y))
         low, total, high = self.norms
-        self.norms = (min(low, float(lengths.min())), total + float(lengths.sum()), max(high, float(lengths.max())))
+        self.norms = (
+            min(low, float(lengths.min())),
+            total + float(lengths.sum()),
+            max(high, float(lengths.max())),
+        )
 
     def _look_at_labels(self, y: Floats) -> None:
         low, high = self.label_range

@@ -17,9 +17,10 @@ from .formats.text import shown
 class Data:
     """Rows with their labels. ``notes`` are remarks that a user should see.
 
-    ``zero_based`` tells from where the text that the rows come from counts its columns (None: there was no text).
-    A block of a file begins at its row ``first``. In text a row has a line: ``gaps`` holds, for every line without a
-    row (blank or comment) since line ``first_line``, how many rows of this block come before it.
+    ``zero_based`` tells from where the text that the rows come from counts its columns (None: there was no
+    text). A block of a file begins at its row ``first``. In text a row has a line: ``gaps`` holds, for every
+    line without a row (blank or comment) since line ``first_line``, how many rows of this block come before
+    it.
     """
 
     path: Path

@@ -1,4 +1,6 @@
-"""What all estimators share: training one or several linear models on the same rows, and scoring rows with them."""
+"""What all estimators share: training one or several linear models on the same rows, and scoring rows with
+them.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ class Trained(NamedTuple):
 
 
 class LinearModel(BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn estimator whose models are trained by ``dualgap.fit``; subclasses say on which targets."""
+    """A scikit-learn estimator whose models are trained by ``dualgap.fit``; subclasses say on which
+    targets.
+    """
 
     C: float
     tol: float
@@ -89,15 +93,21 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         if not flag("fit_intercept", self.fit_intercept):
             return NoBias()
         if not isinstance(self.bias, str) or self.bias not in ("exact", "augmented"):
-            raise InputError(f"bias={shown(self.bias)} must be 'exact' or 'augmented' (fit_intercept=False is no bias)")
+            raise InputError(
+                f"bias={shown(self.bias)} must be 'exact' or 'augmented' (fit_intercept=False is no bias)"
+            )
         return (
-            ExactBias() if self.bias == "exact" else AugmentedBias(number("intercept_scaling", self.intercept_scaling))
+            ExactBias()
+            if self.bias == "exact"
+            else AugmentedBias(number("intercept_scaling", self.intercept_scaling))
         )
 
     def _train(
         self, X: Any, target: Callable[[int], Floats], count: int, weight: Floats, loss: Loss
     ) -> tuple[list[Trained], bool]:
-        """Models 0 to count - 1, number k trained on ``target(k)``, and whether Ctrl-C was pressed meanwhile."""
+        """Models 0 to count - 1, number k trained on ``target(k)``, and whether Ctrl-C was pressed
+        meanwhile.
+        """
         threads = thread_count(self.n_jobs)
         workers = min(threads, count)
         C, tol = number("C", self.C), number("tol", self.tol, zero=True)
@@ -106,11 +116,17 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         seed = seed_of(self.random_state)
         warm = self._warm_points(count, *X.shape)
         verbose = whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
-        source = in_memory(X, weight, weight)  # checked once, whatever the number of models; fit puts in the targets
+        source = in_memory(
+            X, weight, weight
+        )  # checked once, whatever the number of models; fit puts in the targets
         ctrl_c = CtrlC()
 
         def interrupted(record: Record) -> Reason | None:
-            return Reason("interrupted", "interrupted; this is the best model so far") if ctrl_c.pressed else None
+            return (
+                Reason("interrupted", "interrupted; this is the best model so far")
+                if ctrl_c.pressed
+                else None
+            )
 
         def train(k: int) -> Trained:
             outcome = fit(
@@ -132,7 +148,9 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             )
             return Trained.of(outcome)
 
-        with ctrl_c:  # around all models: those that have not begun when it is pressed get one quantum of work each
+        with (
+            ctrl_c
+        ):  # around all models: those that have not begun when it is pressed get one quantum of work each
             if workers == 1:
                 models = [train(k) for k in range(count)]
             else:
@@ -141,7 +159,9 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         return models, ctrl_c.pressed
 
     def _conclude(self, X: Any, models: list[Trained], pressed: bool, names: list[str]) -> None:
-        """Set the fitted attributes; pass an interruption on, or warn of models that did not get to ``tol``."""
+        """Set the fitted attributes; pass an interruption on, or warn of models that did not get to
+        ``tol``.
+        """
         self.coef_ = np.stack([model.coef for model in models])
         self.intercept_ = np.array([model.intercept for model in models])
         self.dual_ = np.stack([model.beta for model in models])
@@ -153,7 +173,9 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         self._warn(X, models, names)
 
     def _warm_points(self, count: int, n: int, d: int) -> Callable[[int], Point | None]:
-        """Where to begin: at the last fit's points if that is wanted and they fit, else nowhere in particular."""
+        """Where to begin: at the last fit's points if that is wanted and they fit, else nowhere in
+        particular.
+        """
         if not flag("warm_start", self.warm_start) or not hasattr(self, "dual_"):
             return lambda k: None
         coef, intercept, dual = self.coef_, self.intercept_, self.dual_
@@ -175,12 +197,16 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             epochs=model.epochs,
             max_iter=self.max_iter,
             reason=model.reason.name,
-            who="" if len(models) == 1 else f" ({len(behind)} of {len(models)} classes; the worst is {names[worst]})",
+            who=""
+            if len(models) == 1
+            else f" ({len(behind)} of {len(models)} classes; the worst is {names[worst]})",
         )
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
     def _scores(self, X: Any) -> Any:
-        """``<w, x> + b`` for every row and model, in the float type of X: float32 rows are not copied to float64."""
+        """``<w, x> + b`` for every row and model, in the float type of X: float32 rows are not copied to
+        float64.
+        """
         check_is_fitted(self, "coef_")
         X = rows_of(self, X, training=False)
         scores = X @ self.coef_.T.astype(X.dtype, copy=False) + self.intercept_.astype(X.dtype, copy=False)

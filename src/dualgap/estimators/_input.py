@@ -20,9 +20,13 @@ from ..runtime.errors import InputError, nearest
 
 
 def thread_count(n_jobs: Any) -> int:
-    """Threads for ``n_jobs`` as scikit-learn and joblib count them: None is 1, -1 all cores, -2 all but one."""
+    """Threads for ``n_jobs`` as scikit-learn and joblib count them: None is 1, -1 all cores, -2 all but
+    one.
+    """
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise InputError(f"n_jobs={shown(n_jobs)} must be a whole number other than 0, or None (-1 is all cores)")
+        raise InputError(
+            f"n_jobs={shown(n_jobs)} must be a whole number other than 0, or None (-1 is all cores)"
+        )
     return int(effective_n_jobs(n_jobs))
 
 
@@ -42,7 +46,9 @@ def loss_for(spec: str | Loss, task: str, estimator: str) -> Loss:
     loss = make_loss(spec)
     if loss.task != task:
         fitting = sorted(name for name, cls in LOSSES.items() if cls.task == task)
-        raise InputError(f"loss {loss.name!r} is for {loss.task}; {estimator} takes one of: {', '.join(fitting)}")
+        raise InputError(
+            f"loss {loss.name!r} is for {loss.task}; {estimator} takes one of: {', '.join(fitting)}"
+        )
     return loss
 
 
@@ -54,15 +60,17 @@ def options_for(options: dict[str, Any] | None) -> dict[str, Any]:
         raise InputError(f"solver_options={shown(options)} must be a dict, such as {{'shrinking': False}}")
     for key in options:
         if not isinstance(key, str) or key in inspect.signature(fit).parameters:
-            raise InputError(f"solver_options has {shown(key)}, which is no option of any solver; it belongs elsewhere")
+            raise InputError(
+                f"solver_options has {shown(key)}, which is no option of any solver; it belongs elsewhere"
+            )
     return dict(options)
 
 
 def rows_of(estimator: Any, X: Any, y: Any = "no_validation", *, training: bool) -> Any:
     """X (and y) as scikit-learn validates them, C-ordered or CSR, in float32 or float64.
 
-    Float32 stays, and integers of up to 16 bits become float32, which holds them exactly. In training the values
-    are left to ``fit`` to check, which names the row and the column of a NaN.
+    Float32 stays, and integers of up to 16 bits become float32, which holds them exactly. In training the
+    values are left to ``fit`` to check, which names the row and the column of a NaN.
     """
     found = validate_data(
         estimator,
@@ -101,7 +109,9 @@ def class_factors(class_weight: Any, labels: Any, codes: Any, weight: Floats) ->
         return np.ones(labels.size)
     if isinstance(class_weight, str):
         if class_weight != "balanced":
-            raise InputError(f"unknown class_weight {class_weight!r}; {nearest(class_weight, ['balanced'])}, or a dict")
+            raise InputError(
+                f"unknown class_weight {class_weight!r}; {nearest(class_weight, ['balanced'])}, or a dict"
+            )
         totals = np.bincount(codes, weights=weight, minlength=labels.size)
         factors = np.zeros(labels.size)
         np.divide(weight.sum(), np.count_nonzero(totals) * totals, out=factors, where=totals > 0)
@@ -120,9 +130,13 @@ def two_or_more(classes: list[Any], all_labels: list[Any]) -> None:
     if len(classes) >= 2:
         return
     if len(all_labels) == 1:
-        raise InputError(f"y holds one class only ({all_labels[0]!r}); a classifier needs rows of two classes")
+        raise InputError(
+            f"y holds one class only ({all_labels[0]!r}); a classifier needs rows of two classes"
+        )
     if len(classes) == 0:
-        raise InputError("all sample weights are zero; rows of at least two classes must have a positive weight")
+        raise InputError(
+            "all sample weights are zero; rows of at least two classes must have a positive weight"
+        )
     raise InputError(
         f"only class {classes[0]!r} has rows of positive weight (of {len(all_labels)} classes); "
         "a classifier needs rows of two classes"

@@ -17,15 +17,15 @@ from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
 class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     """Linear classifier, by default a support vector machine, that says how good its solution is.
 
-    Minimises ``1/2 |w|^2 + C sum_i c_i phi(y_i (<w, x_i> + b))`` until it is proven that the objective is at most
-    ``tol`` (a fraction) above its minimum. The weight ``c_i`` of a row is its sample weight times its class weight.
-    With more than two classes, one such classifier for each class against the rest.
+    Minimises ``1/2 |w|^2 + C sum_i c_i phi(y_i (<w, x_i> + b))`` until it is proven that the objective is at
+    most ``tol`` (a fraction) above its minimum. The weight ``c_i`` of a row is its sample weight times its
+    class weight. With more than two classes, one such classifier for each class against the rest.
 
     Parameters
     ----------
     C : float, default=1.0
-        How much the losses count against the regularisation. It multiplies their sum, so repeating all rows twice is
-        doubling C.
+        How much the losses count against the regularisation. It multiplies their sum, so repeating all rows
+        twice is doubling C.
     loss : str or loss, default="hinge"
         ``"hinge"`` (the support vector machine), ``"squared-hinge"``, ``"smooth-hinge"``, ``"logistic"`` or
         ``"modified-huber"``, with parameters after a colon (``"smooth-hinge:gamma=0.5"``), or a loss of
@@ -33,19 +33,21 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         ``"squared_hinge"``.
     tol : float, default=1e-3
         The relative gap at which to stop: (primal - dual) / dual, rounding errors included. It bounds the
-        suboptimality of the objective, unlike the tolerances of other solvers, which bound a step or a gradient.
+        suboptimality of the objective, unlike the tolerances of other solvers, which bound a step or a
+        gradient.
     fit_intercept : bool, default=True
         Whether there is an intercept.
     bias : {"exact", "augmented"}, default="exact"
-        ``"exact"``: the intercept is not regularised, as in ``SVC`` and in the textbooks. ``"augmented"``: it is the
-        weight of a constant feature and regularised like the others, as in scikit-learn's ``LinearSVC``.
+        ``"exact"``: the intercept is not regularised, as in ``SVC`` and in the textbooks. ``"augmented"``: it
+        is the weight of a constant feature and regularised like the others, as in scikit-learn's
+        ``LinearSVC``.
     intercept_scaling : float, default=1.0
-        The value of that constant feature (``bias="augmented"`` only). The larger it is, the less the intercept is
-        regularised, and the more epochs training may take.
+        The value of that constant feature (``bias="augmented"`` only). The larger it is, the less the
+        intercept is regularised, and the more epochs training may take.
     class_weight : dict or "balanced", default=None
-        Multiplies the weights of the rows of each class, in the classifiers of all classes. ``"balanced"`` gives all
-        classes the same total weight. (LIBLINEAR, with more than two classes, weights the rows of one class only in
-        that class's own classifier.)
+        Multiplies the weights of the rows of each class, in the classifiers of all classes. ``"balanced"``
+        gives all classes the same total weight. (LIBLINEAR, with more than two classes, weights the rows of
+        one class only in that class's own classifier.)
     solver : str, default="auto"
         A solver that ``dualgap solvers`` lists, or the one that suits the loss and the data.
     solver_options : dict, default=None
@@ -54,14 +56,14 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         The largest number of epochs for each classifier; an epoch is one visit per row of positive weight
         (``decomposition`` and ``smo`` count the rows that they move). Solvers may pass it by one step.
     warm_start : bool, default=False
-        Whether ``fit`` begins at the dual points of the last ``fit``. It begins afresh where these are not of the same
-        shape, or not feasible for the new loss or labels.
+        Whether ``fit`` begins at the dual points of the last ``fit``. It begins afresh where these are not of
+        the same shape, or not feasible for the new loss or labels.
     random_state : int, RandomState instance or None, default=None
         Where the random order of the rows comes from. An int makes the result reproducible bit for bit.
     n_jobs : int, default=None
-        The number of threads: None is 1 (unless a ``joblib.parallel_config`` says otherwise) and -1 all cores. They
-        share the classes among them, or, with two classes, the passes over all rows. Results may depend on the number
-        of threads, within what the certificate states.
+        The number of threads: None is 1 (unless a ``joblib.parallel_config`` says otherwise) and -1 all
+        cores. They share the classes among them, or, with two classes, the passes over all rows. Results may
+        depend on the number of threads, within what the certificate states.
     verbose : int, default=0
         Whether to show progress, on a terminal and where classes are trained one at a time.
 
@@ -74,16 +76,17 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     classes_ : ndarray of shape (n_classes,)
         The labels that have rows of positive weight: a row of weight 0 is no row.
     dual_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
-        The dual point, as in ``Outcome.dual``: one signed number beta_i a row, between 0 and y_i (-1 or +1) for the
-        hinge loss, 0 for rows that are no support vectors. ``w(beta) = C sum_i c_i beta_i x_i`` is ``coef_``, up to
-        rounding where both were found at the same moment of the run, and never further away than ``sqrt(2 gap)``: each
-        of the two is the best that the run has seen. What ``SVC`` calls ``dual_coef_`` is ``C c_i beta_i``. The lower
-        bound is ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2``, for the hinge ``C sum_i c_i y_i beta_i - 1/2
-        |w(beta)|^2``; an intercept that is not regularised needs ``sum_i c_i beta_i = 0``, a constant feature rho
-        (``intercept_scaling``) counts as a feature.
+        The dual point, as in ``Outcome.dual``: one signed number beta_i a row, between 0 and y_i (-1 or +1)
+        for the hinge loss, 0 for rows that are no support vectors. ``w(beta) = C sum_i c_i beta_i x_i`` is
+        ``coef_``, up to rounding where both were found at the same moment of the run, and never further away
+        than ``sqrt(2 gap)``: each of the two is the best that the run has seen. What ``SVC`` calls
+        ``dual_coef_`` is ``C c_i beta_i``. The lower bound is ``-C sum_i c_i phi*(-beta_i) - 1/2
+        |w(beta)|^2``, for the hinge ``C sum_i c_i y_i beta_i - 1/2 |w(beta)|^2``; an intercept that is not
+        regularised needs ``sum_i c_i beta_i = 0``, a constant feature rho (``intercept_scaling``) counts as a
+        feature.
     certificate_ : list of Certificate, one for each row of ``coef_``
-        The proof: ``primal``, ``dual``, ``gap``, ``relative_gap``, ``rounding``, in the objective above (form "J").
-        A list of one with two classes.
+        The proof: ``primal``, ``dual``, ``gap``, ``relative_gap``, ``rounding``, in the objective above (form
+        "J"). A list of one with two classes.
     history_ : list of lists of dict, one list for each row of ``coef_``
         The certified records of each run: epochs, steps, seconds, primal, dual, gap...
     n_iter_ : int
@@ -93,13 +96,12 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, where X has names that are all strings.
 
-    Notes
-    -----
-    X is used as it is, without a copy, where it is C-ordered or CSR, in float32 or float64. Sums run in float64 during
-    training in any case. ``decision_function`` computes in the type of its X, so float32 rows get float32 scores.
+    Notes ----- X is used as it is, without a copy, where it is C-ordered or CSR, in float32 or float64. Sums
+    run in float64 during training in any case. ``decision_function`` computes in the type of its X, so
+    float32 rows get float32 scores.
 
-    Ctrl-C ends ``fit`` with a ``KeyboardInterrupt``, which stops a grid search too, after the attributes have been set
-    from the best model so far.
+    Ctrl-C ends ``fit`` with a ``KeyboardInterrupt``, which stops a grid search too, after the attributes have
+    been set from the best model so far.
 
     Examples
     --------

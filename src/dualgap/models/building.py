@@ -40,7 +40,9 @@ def model_of(
     problem, expansion = outcome.problem, outcome.expansion
     dual = None
     if duals:
-        dual = sp.csr_array(np.zeros((1, problem.source.n)) if outcome.dual is None else outcome.dual.reshape(1, -1))
+        dual = sp.csr_array(
+            np.zeros((1, problem.source.n)) if outcome.dual is None else outcome.dual.reshape(1, -1)
+        )
     solver: Any = outcome.solver.inner if isinstance(outcome.solver, FreeBias) else outcome.solver
     hashes = _row_hashes(problem.source, X)
     options = {item.name: getattr(solver, item.name) for item in fields(solver)}

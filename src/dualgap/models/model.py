@@ -1,15 +1,14 @@
 """The model file: an archive (``archive.py``) of a header and these arrays.
 
 ==================  ==========================================================================================
-array               content
-==================  ==========================================================================================
-``coef``            float64, shape (k, d): one row for two classes and for regression, one a class for one-vs-rest
-``intercept``       float64, shape (k,)
-``dual_starts``     the nonzero duals of all k rows, as the three arrays of a CSR matrix of shape (k, n); left out
-``dual_rows``       where the model was saved without duals
-``dual_values``
-``dual_hashes``     uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in fingerprint.py)
-==================  ==========================================================================================
+array               content ==================
+========================================================================================== ``coef``
+float64, shape (k, d): one row for two classes and for regression, one a class for one-vs-rest ``intercept``
+float64, shape (k,) ``dual_starts``     the nonzero duals of all k rows, as the three arrays of a CSR matrix
+of shape (k, n); left out ``dual_rows``       where the model was saved without duals ``dual_values``
+``dual_hashes``     uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in
+fingerprint.py) ==================
+==========================================================================================
 """
 
 from __future__ import annotations
@@ -52,8 +51,9 @@ class Proof(NamedTuple):
 class Model:
     """A linear model with its certificate.
 
-    ``classes`` are the labels behind the scores: (negative, positive) where ``coef`` has one row, one a row where it
-    has more, None for regression. A negative class of None stands for every label but the positive one.
+    ``classes`` are the labels behind the scores: (negative, positive) where ``coef`` has one row, one a row
+    where it has more, None for regression. A negative class of None stands for every label but the positive
+    one.
     """
 
     coef: Floats
@@ -73,7 +73,9 @@ class Model:
     threads: int
     fingerprint: str | None = None  # of the training rows, see fingerprint.py
     dual: Any = None  # scipy CSR array of shape (k, n_samples), or None where it was left out
-    zero_based: bool | None = None  # whether indices in the training file count from 0; None if it was no file
+    zero_based: bool | None = (
+        None  # whether indices in the training file count from 0; None if it was no file
+    )
     feature_names: tuple[str, ...] | None = None
     expand: str | None = None  # what makes features of rows, as `make_expansion` reads it
     hash_bits: int | None = None
@@ -98,7 +100,9 @@ class Model:
         return Certificate(**self.proofs[0].certificate)
 
     def decision(self, X: Any) -> Floats:
-        """``<w, x> + b``: one number a row of X, or k of them for one-vs-rest; X as it is before any expansion."""
+        """``<w, x> + b``: one number a row of X, or k of them for one-vs-rest; X as it is before any
+        expansion.
+        """
         X = self.features(X)
         scores: Floats = np.asarray(X @ self.coef.T) + self.intercept
         return scores[:, 0] if self.coef.shape[0] == 1 else scores
@@ -161,7 +165,12 @@ def header_of(model: Model) -> dict[str, Any]:
         "n_features": model.n_features,
         "classes": None if model.classes is None else list(model.classes),
         "proofs": [proof._asdict() for proof in model.proofs],
-        "solver": {"name": model.solver, "options": model.options, "seed": model.seed, "threads": model.threads},
+        "solver": {
+            "name": model.solver,
+            "options": model.options,
+            "seed": model.seed,
+            "threads": model.threads,
+        },
         "fingerprint": model.fingerprint,
         "rows": {"in_order": model.rows_in_order, "in_any_order": model.rows_in_any_order},
         "zero_based": model.zero_based,
@@ -176,11 +185,15 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
     coef, intercept = arrays["coef"], arrays["intercept"]
     k, d, n = len(header["proofs"]), header["n_features"], header["n_samples"]
     if k == 0 or coef.shape != (k, d) or intercept.shape != (k,):
-        raise ValueError(f"coef has shape {coef.shape}, intercept {intercept.shape}, for {k} rows of {d} columns")
+        raise ValueError(
+            f"coef has shape {coef.shape}, intercept {intercept.shape}, for {k} rows of {d} columns"
+        )
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise ValueError("coef or intercept holds numbers that are not finite")
     classes, names = header["classes"], header["feature_names"]
-    if (None if classes is None else len(classes)) != (max(k, 2) if header["task"] == "classification" else None):
+    if (None if classes is None else len(classes)) != (
+        max(k, 2) if header["task"] == "classification" else None
+    ):
         raise ValueError(f"classes {classes} do not go with {k} rows of a {header['task']} model")
     expansion, rows = header.get("expansion") or {}, header.get("rows") or {}
     if type(n) is not int or n < 1:
@@ -194,7 +207,9 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         dual = sp.csr_array((arrays["dual_values"], arrays["dual_rows"], arrays["dual_starts"]), shape=(k, n))
         dual.check_format(full_check=True)
     if hashes is not None and (dual is None or hashes.shape != dual.data.shape or hashes.dtype != np.uint64):
-        raise ValueError(f"dual_hashes, of type {hashes.dtype} and shape {hashes.shape}, do not go with the duals")
+        raise ValueError(
+            f"dual_hashes, of type {hashes.dtype} and shape {hashes.shape}, do not go with the duals"
+        )
     return Model(
         coef,
         intercept,
@@ -226,7 +241,9 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
 
 
 def _proof(values: dict[str, Any]) -> Proof:
-    certificate = {key: value if key == "form" else float(value) for key, value in values["certificate"].items()}
+    certificate = {
+        key: value if key == "form" else float(value) for key, value in values["certificate"].items()
+    }
     if set(certificate) != _CERTIFICATE:
         raise ValueError(f"the certificate has the fields {', '.join(certificate)}")
     numbers = {key: float(values[key]) for key in ("lam", "total_weight")}

@@ -1,4 +1,6 @@
-"""A zip archive of ``header.json`` and ``.npy`` arrays, with a checksum over all of it. None of it is ever executed."""
+"""A zip archive of ``header.json`` and ``.npy`` arrays, with a checksum over all of it. None of it is ever
+executed.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,22 @@ from .writing import replacing
 
 HEADER = "header.json"
 MAGIC = b"PK\x03\x04"
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError, NotImplementedError, RuntimeError)
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    KeyError,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 def write_archive(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Write header and arrays, whole or not at all. Numbers that JSON has no words for become "inf", "-inf", "nan"."""
+    """Write header and arrays, whole or not at all. Numbers that JSON has no words for become "inf", "-inf",
+    "nan".
+    """
     header = worded(header)
     header["checksum"] = _checksum(header, arrays)
     with replacing(path) as stream, _seekable(stream) as place, zipfile.ZipFile(place, "w") as archive:
@@ -49,7 +62,9 @@ def _seekable(stream: IO[bytes]) -> Iterator[IO[bytes]]:
     stream.write(buffer.getbuffer())
 
 
-def read_archive(path: str | os.PathLike[str], format: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_archive(
+    path: str | os.PathLike[str], format: str, version: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what ``write_archive`` wrote, if it is of that format, of at most that version, and undamaged."""
     path = Path(path)
     kind = kind_of_path(path)
@@ -78,7 +93,9 @@ def read_archive(path: str | os.PathLike[str], format: str, version: int) -> tup
     except _DAMAGE as error:
         raise InputError(f"{path}: damaged or cut short ({error}); copy it anew or train again") from None
     if header.pop("checksum", None) != _checksum(header, arrays):
-        raise InputError(f"{path}: damaged, its checksum does not agree with its content; copy it anew or train again")
+        raise InputError(
+            f"{path}: damaged, its checksum does not agree with its content; copy it anew or train again"
+        )
     return header, arrays
 
 
@@ -94,11 +111,16 @@ def worded(value: Any) -> Any:
 
 
 def _check_version(path: Path, header: Any, format: str, version: int) -> None:
-    if not isinstance(header, dict) or header.get("format") != format or not isinstance(header.get("version"), int):
+    if (
+        not isinstance(header, dict)
+        or header.get("format") != format
+        or not isinstance(header.get("version"), int)
+    ):
         raise InputError(f"{path}: a zip archive, but not a {format}")
     if header["version"] > version:
         raise InputError(
-            f"{path}: written by a newer dualgap ({header.get('dualgap')}) in format version {header['version']}; "
+            f"{path}: written by a newer dualgap ({header.get('dualgap')}) in format version "
+            f"{header['version']}; "
             f"this one reads up to version {version}, so upgrade dualgap"
         )
 

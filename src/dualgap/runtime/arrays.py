@@ -15,10 +15,12 @@ Words: TypeAlias = npt.NDArray[np.uint64]
 
 
 def canonical(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """A read-only, C-contiguous, aligned view of native byte order; a copy only where the array is not so already.
+    """A read-only, C-contiguous, aligned view of native byte order; a copy only where the array is not so
+    already.
 
-    Read-only, because Numba compiles one more version of a kernel for each array type it meets: memory maps and
-    arrays that the caller protects then look like all others, and nothing the caller owns can be written to.
+    Read-only, because Numba compiles one more version of a kernel for each array type it meets: memory maps
+    and arrays that the caller protects then look like all others, and nothing the caller owns can be written
+    to.
     """
     found = np.require(array, dtype=np.dtype(dtype).newbyteorder("="), requirements=["C", "A"])
     view = np.asarray(found).view()

@@ -1,4 +1,6 @@
-"""Checks of what a caller passes: a value of the right kind, or an error that names the argument and what it takes."""
+"""Checks of what a caller passes: a value of the right kind, or an error that names the argument and what it
+takes.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def number(name: str, value: Any, *, zero: bool = False) -> float:
     except OverflowError:  # an int beyond float64
         found = math.inf
     if not math.isfinite(found) or found < 0 or (found == 0 and not zero):
-        raise InputError(f"{name}={shown(value)} must be a {'non-negative' if zero else 'positive'} finite number")
+        raise InputError(
+            f"{name}={shown(value)} must be a {'non-negative' if zero else 'positive'} finite number"
+        )
     return found
 
 

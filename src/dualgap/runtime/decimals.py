@@ -1,15 +1,17 @@
 """Numbers as decimal text and back, exactly, in compiled code.
 
-``to_float(w, q)`` is the float64 nearest to ``w 10^q``, just as Python's ``float()`` rounds. Where ``w < 2^53`` and
-``|q| <= 22`` both factors are exact and one operation rounds once (Clinger, PLDI 1990). Elsewhere the product of w with
-128 bits of ``10^q`` decides (Lemire, *Number parsing at a gigabyte per second*, 2021; Mushtak and Lemire, *Fast number
-parsing without fallback*, 2023, prove that 128 bits are enough for w < 2^64).
+``to_float(w, q)`` is the float64 nearest to ``w 10^q``, just as Python's ``float()`` rounds. Where ``w <
+2^53`` and ``|q| <= 22`` both factors are exact and one operation rounds once (Clinger, PLDI 1990). Elsewhere
+the product of w with 128 bits of ``10^q`` decides (Lemire, *Number parsing at a gigabyte per second*, 2021;
+Mushtak and Lemire, *Fast number parsing without fallback*, 2023, prove that 128 bits are enough for w <
+2^64).
 
-``write_float`` writes the shortest digits that are read back as the same number and of these the nearest, just as
-``repr`` does (Giulietti, *The Schubfach way to render doubles*, 2020): around a number v lie the decimals that round
-to it, between the middles to its neighbours. With ``10^k`` at most as long as that interval and more than a tenth of
-it, some multiple of ``10^k`` is in it and one of ``10^(k+1)`` at most. The latter has the fewest digits if there is
-one. 128 bits of ``10^-k`` are enough to compare with both ends, if products are rounded to odd.
+``write_float`` writes the shortest digits that are read back as the same number and of these the nearest,
+just as ``repr`` does (Giulietti, *The Schubfach way to render doubles*, 2020): around a number v lie the
+decimals that round to it, between the middles to its neighbours. With ``10^k`` at most as long as that
+interval and more than a tenth of it, some multiple of ``10^k`` is in it and one of ``10^(k+1)`` at most. The
+latter has the fewest digits if there is one. 128 bits of ``10^-k`` are enough to compare with both ends, if
+products are rounded to odd.
 
 Nothing here overflows, so the code does the same compiled and as plain Python.
 """
@@ -60,7 +62,9 @@ def _powers() -> tuple[Words, Words]:
     return np.array(high, dtype=np.uint64), np.array(low, dtype=np.uint64)
 
 
-_inlined = kernel(forceinline=True)  # to pass on an array is to count references to it, which takes as long as the work
+_inlined = kernel(
+    forceinline=True
+)  # to pass on an array is to count references to it, which takes as long as the work
 _HIGH, _LOW = _powers()
 _EXACT_POWERS: Floats = np.array([float(10**k) for k in range(23)])
 _TENS = np.array([10**k for k in range(20)], dtype=np.uint64)
@@ -79,7 +83,9 @@ def _leading_zeros(word: Any) -> int:
 
 @kernel
 def to_float(w: Any, q: Any) -> Any:
-    """``w 10^q`` for 0 <= w < 10^18, rounded to nearest and ties to even; UNDECIDED outside some 1e-307 to 1e308."""
+    """``w 10^q`` for 0 <= w < 10^18, rounded to nearest and ties to even; UNDECIDED outside some 1e-307 to
+    1e308.
+    """
     if w < (1 << 53) and -22 <= q <= 22:
         if q < 0:
             return w / _EXACT_POWERS[-q]
@@ -100,7 +106,9 @@ def to_float(w: Any, q: Any) -> Any:
     exponent = ((217706 * q) >> 16) + 63 + np.int64(top) - zeros + 1023
     if exponent <= 1 or exponent >= 2046:
         return UNDECIDED  # subnormal, or nearly infinite
-    halfway = low <= _ONE and -4 <= q <= 23 and mantissa & np.uint64(3) == _ONE and (mantissa << shift) == high
+    halfway = (
+        low <= _ONE and -4 <= q <= 23 and mantissa & np.uint64(3) == _ONE and (mantissa << shift) == high
+    )
     if not halfway:  # a tie goes to the even neighbour, all else to the nearest
         mantissa += mantissa & _ONE
     mantissa >>= _ONE
@@ -126,7 +134,9 @@ def _digits_of(word: Any) -> int:
 
 @_inlined
 def _eight_digits(word: Any) -> Any:
-    """Of a number below 10^8, one a byte, the first in the lowest: halves, then pairs, then digits, side by side."""
+    """Of a number below 10^8, one a byte, the first in the lowest: halves, then pairs, then digits, side by
+    side.
+    """
     half = word // _10_TO_4
     halves = half | ((word - half * _10_TO_4) << _32)
     pair = ((halves * np.uint64(10486)) >> _20) & np.uint64(0x7F0000007F)
@@ -185,7 +195,9 @@ def _write_few_decimals(word: Any, out: Bytes, at: int) -> int:
 
 @_inlined
 def _shortest(value: float) -> Any:
-    """The decimal ``w 10^k`` for a number > 0, as w and k; w has up to 17 digits, the last of which may be 0."""
+    """The decimal ``w 10^k`` for a number > 0, as w and k; w has up to 17 digits, the last of which may be
+    0.
+    """
     bits = np.float64(value).view(np.uint64)
     mantissa, exponent = bits & (_HIDDEN - _ONE), np.int64(bits >> _52)
     closer = mantissa == _NONE and exponent > 1  # below a power of 2 numbers lie closer than above
@@ -193,7 +205,9 @@ def _shortest(value: float) -> Any:
         mantissa |= _HIDDEN
         exponent -= 1
     exponent -= 1074
-    k = (1262611 * exponent - (524031 if closer else 0)) >> 22  # logarithms to base 10 of 2 and, if closer, of 3/4
+    k = (
+        1262611 * exponent - (524031 if closer else 0)
+    ) >> 22  # logarithms to base 10 of 2 and, if closer, of 3/4
     shift = np.uint64(exponent + ((-217706 * k) >> 16) + 1)
     high, low = _HIGH[-k - _LOWEST], _LOW[-k - _LOWEST]
     if -k > _LAST_EXACT:
@@ -213,7 +227,9 @@ def _shortest(value: float) -> Any:
 
 @_inlined
 def _cut_to_odd(word: Any, high: Any, low: Any) -> Any:
-    """The highest of the three words of a product, made odd if more was cut off than the power's rounding can cause."""
+    """The highest of the three words of a product, made odd if more was cut off than the power's rounding can
+    cause.
+    """
     carry, _ = product(word, low, _NONE)
     whole, rest = product(word, high, carry)
     return whole | np.uint64(rest > _ONE)

@@ -22,4 +22,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}" if known else "there are none"
+    return (
+        f"{hint}there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}" if known else "there are none"
+    )

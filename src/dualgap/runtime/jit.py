@@ -5,13 +5,13 @@
 - ``prefetch`` asks the processor to fetch an array element that will be needed soon.
 - ``product`` has all 128 bits of a product of two words, ``put_word`` stores 8 bytes at once.
 
-Why ``NamedTuple`` and ``overload_method``: closures, dispatchers passed as arguments and jitclasses all compile,
-but none of them ever hits the cache in the next process.
+Why ``NamedTuple`` and ``overload_method``: closures, dispatchers passed as arguments and jitclasses all
+compile, but none of them ever hits the cache in the next process.
 
 Why a cache folder of our own: Numba watches only the file that a kernel is written in. After an edit of
-``losses.py`` it would go on serving machine code of the old losses. So the folder is named by a hash of everything
-that a kernel is made of: its own file, the files of the kernels that its file imports, directly or not, and the files
-of the types whose methods it may call (``TYPES``, with what those stand on).
+``losses.py`` it would go on serving machine code of the old losses. So the folder is named by a hash of
+everything that a kernel is made of: its own file, the files of the kernels that its file imports, directly or
+not, and the files of the types whose methods it may call (``TYPES``, with what those stand on).
 """
 
 from __future__ import annotations
@@ -39,17 +39,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
 TYPES = (
-    "runtime/jit.py", "runtime/sums.py", "runtime/random.py", "runtime/decimals.py", "data/rows.py", "core/losses.py",
+    "runtime/jit.py",
+    "runtime/sums.py",
+    "runtime/random.py",
+    "runtime/decimals.py",
+    "data/rows.py",
+    "core/losses.py",
     "solvers/primal/rates.py",
-)  # fmt: skip
-"""Files with ``kernel_type`` classes, which reach kernels as arguments, and the files of kernels that these call."""
+)
+"""Files with ``kernel_type`` classes, which reach kernels as arguments, and the files of kernels that these
+call.
+"""
 
 compiled: bool = not numba.config.DISABLE_JIT
 """False under ``NUMBA_DISABLE_JIT=1``, where the same code runs as plain Python."""
 
 
 def cache_root() -> Path:
-    """The folder for compiled kernels: ``DUALGAP_CACHE``, else XDG's cache folder, else ``~/.cache/dualgap``."""
+    """The folder for compiled kernels: ``DUALGAP_CACHE``, else XDG's cache folder, else
+    ``~/.cache/dualgap``.
+    """
     chosen = os.environ.get("DUALGAP_CACHE")
     if chosen:
         return Path(chosen)
@@ -64,8 +73,8 @@ def cache_root() -> Path:
 def _usable_root() -> Path | None:
     """A folder that Numba may write to, or None, which switches caching off.
 
-    Numba insists on writing even where it only reads. So a read-only folder that ``dualgap warmup`` filled (in a
-    container image, say) is copied to a private folder that lives as long as this process.
+    Numba insists on writing even where it only reads. So a read-only folder that ``dualgap warmup`` filled
+    (in a container image, say) is copied to a private folder that lives as long as this process.
     """
     root = cache_root()
     try:
@@ -97,7 +106,9 @@ def made_of(namespace: dict[str, Any], found: set[str] | None = None) -> set[str
 
 @functools.cache
 def _stamp(files: frozenset[str]) -> str:
-    """Of the contents of some files and of the types' files. Names are left out: a moved package keeps its cache."""
+    """Of the contents of some files and of the types' files. Names are left out: a moved package keeps its
+    cache.
+    """
     here = Path(__file__).parents[1]
     parts = sorted(Path(file).read_bytes() for file in files.union(str(here / name) for name in TYPES))
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
@@ -117,13 +128,17 @@ def kernel(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]
         files = made_of(function.__globals__) | {function.__code__.co_filename}
         numba.config.CACHE_DIR = str(root / _stamp(frozenset(files)))
     try:
-        compile_lazily: Callable[[F], F] = njit(cache=root is not None, nogil=True, error_model="numpy", **options)
+        compile_lazily: Callable[[F], F] = njit(
+            cache=root is not None, nogil=True, error_model="numpy", **options
+        )
         return compile_lazily(function)
     finally:
         numba.config.CACHE_DIR = before
 
 
-_methods: dict[str, tuple[set[type], list[str]]] = {}  # method name -> (the classes that have it, its parameters)
+_methods: dict[
+    str, tuple[set[type], list[str]]
+] = {}  # method name -> (the classes that have it, its parameters)
 
 
 def kernel_type(cls: C) -> C:
@@ -211,7 +226,9 @@ def _put_word(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
 
 
 def _plain_put_word(array: Any, index: Any, word: Any) -> None:
-    """Store a uint64 as 8 elements of an array of bytes, the lowest first; nothing checks that there is room."""
+    """Store a uint64 as 8 elements of an array of bytes, the lowest first; nothing checks that there is
+    room.
+    """
     array[index : index + 8] = np.frombuffer(int(word).to_bytes(8, "little"), dtype=np.uint8)
 
 

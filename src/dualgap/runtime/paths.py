@@ -22,7 +22,9 @@ def kind_of_path(path: str | os.PathLike[str]) -> Kind:
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except (OSError, ValueError) as error:  # ValueError: a byte 0 within the name
-        raise InputError(f"{path}: cannot be used as a file: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(
+            f"{path}: cannot be used as a file: {getattr(error, 'strerror', None) or error}"
+        ) from None
     if stat.S_ISDIR(mode):
         return "folder"
     return "file" if stat.S_ISREG(mode) else "device"

@@ -1,8 +1,8 @@
 """The random generator of the solvers: xoshiro128++ (Blackman and Vigna, ACM TOMS 2021).
 
-Its state is an array of four words that lives in a solver's State, so that a saved run goes on with the very same
-numbers. Numba's own ``np.random`` keeps unseeded state per thread and is not used. The 32-bit variant holds its words
-in uint64, where nothing overflows: compiled and as plain Python it draws the same numbers.
+Its state is an array of four words that lives in a solver's State, so that a saved run goes on with the very
+same numbers. Numba's own ``np.random`` keeps unseeded state per thread and is not used. The 32-bit variant
+holds its words in uint64, where nothing overflows: compiled and as plain Python it draws the same numbers.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ GIVEN, PERMUTATION, RANDOM = ORDERS = ("given", "permutation", "random")
 
 @kernel
 def lay_out(rng: Words, order: int, rows: Any, picks: Any) -> None:
-    """The rows of an epoch, ``order`` numbered as in ORDERS: as they are, in a fresh permutation, with replacement."""
+    """The rows of an epoch, ``order`` numbered as in ORDERS: as they are, in a fresh permutation, with
+    replacement.
+    """
     if order == 1:
         shuffle(rng, picks, picks.shape[0])
     elif order == 2:

@@ -1,9 +1,10 @@
 """Sums whose rounding error is known: the arithmetic under every certificate.
 
-``u = 2**-53`` is the unit roundoff of float64. A sum of k terms in any order errs by at most ``gamma(k) * sum |term|``
-with ``gamma(k) = k u / (1 - k u)``; a compensated sum by at most ``2 u |sum| + gamma(k)^2 sum |term|``, which
-``COMPENSATED * sum |term|`` covers for k up to ``LONGEST`` (Ogita, Rump and Oishi, SIAM J. Sci. Comput. 2005).
-Longer sums are made in parts of at most that length, and the parts added with compensation.
+``u = 2**-53`` is the unit roundoff of float64. A sum of k terms in any order errs by at most ``gamma(k) * sum
+|term|`` with ``gamma(k) = k u / (1 - k u)``; a compensated sum by at most ``2 u |sum| + gamma(k)^2 sum
+|term|``, which ``COMPENSATED * sum |term|`` covers for k up to ``LONGEST`` (Ogita, Rump and Oishi, SIAM J.
+Sci. Comput. 2005). Longer sums are made in parts of at most that length, and the parts added with
+compensation.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def add_vector(total: Floats, lost: Floats, part: Floats) -> None:
 
 
 class Total:
-    """A compensated sum of numbers that come in parts; of non-negative ones, within two units of their sum."""
+    """A compensated sum of numbers that come in parts; of non-negative ones, within two units of their
+    sum.
+    """
 
     def __init__(self) -> None:
         self._total = self._lost = 0.0

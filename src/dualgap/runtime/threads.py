@@ -15,11 +15,12 @@ _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
 def in_threads(visit: Callable[[S], T], parts: list[S], threads: int) -> list[T]:
-    """``visit`` every part; results in order. This thread and others each take the next part that nobody has taken.
+    """``visit`` every part; results in order. This thread and others each take the next part that nobody has
+    taken.
 
-    So nobody waits for a thread that is slow, or slow to wake up, for longer than a part takes. The others are kept for
-    the next pass: starting a thread may take as long as a pass over a million entries. A forked process has none of
-    them, and makes its own.
+    So nobody waits for a thread that is slow, or slow to wake up, for longer than a part takes. The others
+    are kept for the next pass: starting a thread may take as long as a pass over a million entries. A forked
+    process has none of them, and makes its own.
     """
     if threads < 2:
         return [visit(part) for part in parts]

@@ -16,7 +16,9 @@ _STANDARD = Path("-")
 
 
 def check_destination(path: str | os.PathLike[str], **others: Path | None) -> Path:
-    """The path, if a file can be written there that is none of the others; to be asked before the work begins."""
+    """The path, if a file can be written there that is none of the others; to be asked before the work
+    begins.
+    """
     path = Path(path)
     if path == _STANDARD:
         raise InputError("-: only `dualgap predict` writes to the standard output; give the name of a file")
@@ -35,7 +37,9 @@ def check_destination(path: str | os.PathLike[str], **others: Path | None) -> Pa
 
 
 def check_destinations(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | None]) -> None:
-    """Refuse outputs that would overwrite an input or one another, each under the name that its user knows it by."""
+    """Refuse outputs that would overwrite an input or one another, each under the name that its user knows it
+    by.
+    """
     taken = dict(inputs)
     for name, path in outputs.items():
         if path is not None:
@@ -43,7 +47,9 @@ def check_destinations(outputs: Mapping[str, Path | None], inputs: Mapping[str, 
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two names mean one file, by whatever links; ``-`` is the file that the standard input comes from."""
+    """Whether two names mean one file, by whatever links; ``-`` is the file that the standard input comes
+    from.
+    """
     try:
         return os.path.samestat(*(os.fstat(0) if path == _STANDARD else path.stat() for path in (one, other)))
     except OSError:  # one of them does not exist: they may yet be names of one file to be
@@ -52,7 +58,9 @@ def _same(one: Path, other: Path) -> bool:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Write to a temporary name in the same folder; rename it in the end, or remove it if anything goes wrong."""
+    """Write to a temporary name in the same folder; rename it in the end, or remove it if anything goes
+    wrong.
+    """
     path = check_destination(path)
     if kind_of_path(path) == "device":  # /dev/null and the like: must not be replaced by a file
         try:
@@ -62,7 +70,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
         return
     target = Path(os.path.realpath(path))  # a symbolic link stays one
-    stem = os.fsencode(target.name)[:100].decode("ascii", errors="replace").replace("\ufffd", "_")  # bytes count
+    stem = (
+        os.fsencode(target.name)[:100].decode("ascii", errors="replace").replace("\ufffd", "_")
+    )  # bytes count
     temporary = target.with_name(f".{stem}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as stream:

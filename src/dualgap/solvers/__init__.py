@@ -1,7 +1,7 @@
 """The solvers: one file an algorithm, and the registry that gives each its name.
 
-A solver is a frozen dataclass whose fields are its options: they make its help, its documentation and the checks of
-what a user passes.
+A solver is a frozen dataclass whose fields are its options: they make its help, its documentation and the
+checks of what a user passes.
 """
 
 from __future__ import annotations
@@ -89,16 +89,21 @@ def options_of(solver: type[Any]) -> list[Option]:
     ]
 
 
-# Where Newton's method is the faster one, read off the sets of benchmarks/ that are there to tune on: from a typical
-# curvature of the loss over that of the regulariser on; with kinks also only where rows are many and overlap, as
-# coordinates then get in each other's way.
+# Where Newton's method is the faster one, read off the sets of benchmarks/ that are there to tune on: from a
+# typical curvature of the loss over that of the regulariser on; with kinks also only where rows are many and
+# overlap, as coordinates then get in each other's way.
 _CURVED, _CURVED_WITH_KINKS = 200.0, 2000.0
 _TALL, _VERY_TALL, _DENSE = 20.0, 200.0, 0.05  # rows a column; the part of all entries that is stored
-_NARROW, _SMALL = 300, 100_000  # columns and entries: a step takes a millisecond there, and coordinates may crawl
+_NARROW, _SMALL = (
+    300,
+    100_000,
+)  # columns and entries: a step takes a millisecond there, and coordinates may crawl
 
 
 def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
-    """What ``solver="auto"`` stands for, and why; only solvers that have all the options come into question."""
+    """What ``solver="auto"`` stands for, and why; only solvers that have all the options come into
+    question.
+    """
     source, loss = problem.source, problem.loss
     if not source.in_memory:
         return "cached-loops", "the rows do not fit into memory"
@@ -110,8 +115,14 @@ def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
     curved = problem.mean_square / problem.lam / d * (loss.smoothness if smooth else 1.0)
     overlap = n >= _VERY_TALL * d or (n >= _TALL * d and source.entries >= _DENSE * n * d)
     small = d <= _NARROW and source.entries <= _SMALL
-    shape = f"{n:,} rows of {d:,} columns, {100.0 * source.entries / (n * d):.3g}% stored, C = {problem.C:.3g}"
-    if curved >= (_CURVED if smooth or small else _CURVED_WITH_KINKS) and n >= d and (smooth or small or overlap):
+    shape = (
+        f"{n:,} rows of {d:,} columns, {100.0 * source.entries / (n * d):.3g}% stored, C = {problem.C:.3g}"
+    )
+    if (
+        curved >= (_CURVED if smooth or small else _CURVED_WITH_KINKS)
+        and n >= d
+        and (smooth or small or overlap)
+    ):
         return "newton", f"few passes of second order suit {shape}"
     return "dcd", f"many cheap steps suit {shape}"
 
@@ -122,12 +133,16 @@ def can_train(solver: type[Any], loss: str) -> bool:
 
 
 def can_have(solver: type[Any], bias: str) -> bool:
-    """Whether a solver can have a kind of bias: those it names, else any, but exact only where it can be moved."""
+    """Whether a solver can have a kind of bias: those it names, else any, but exact only where it can be
+    moved.
+    """
     return bias in solver.biases if hasattr(solver, "biases") else bias != "exact" or can_wrap(solver)
 
 
 def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bias: str) -> Solver:
-    """A solver by name; it must be made for the loss and the bias, and every option must be one that it has."""
+    """A solver by name; it must be made for the loss and the bias, and every option must be one that it
+    has.
+    """
     if not isinstance(name, str) or name not in SOLVERS:
         raise InputError(f"unknown solver {shown(name)}; {nearest(str(name), [*SOLVERS, 'auto'])}")
     cls = SOLVERS[name]
@@ -136,7 +151,9 @@ def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bi
         raise InputError(f"solver {name!r} cannot train with the loss {loss.name!r}; these can: {able}")
     if not can_have(cls, bias):
         able = ", ".join(
-            other for other in SOLVERS if can_have(SOLVERS[other], bias) and can_train(SOLVERS[other], loss.name)
+            other
+            for other in SOLVERS
+            if can_have(SOLVERS[other], bias) and can_train(SOLVERS[other], loss.name)
         )
         raise InputError(f"solver {name!r} cannot have bias={bias!r}; these can: {able}")
     package = getattr(cls, "package", None)
@@ -165,7 +182,9 @@ def check_regulariser(name: str, lam: float) -> None:
     """Most solvers need lam > 0."""
     if lam == 0.0 and not getattr(SOLVERS[name], "unregularised", False):
         able = ", ".join(other for other in SOLVERS if getattr(SOLVERS[other], "unregularised", False))
-        raise InputError(f"lam={lam!r} must be positive for solver {name!r}; these need no regulariser: {able}")
+        raise InputError(
+            f"lam={lam!r} must be positive for solver {name!r}; these need no regulariser: {able}"
+        )
 
 
 def check_from_disk(name: str, bias: str) -> None:
@@ -175,12 +194,14 @@ def check_from_disk(name: str, bias: str) -> None:
     if not getattr(SOLVERS[name], "from_disk", False):
         able = ", ".join(other for other in SOLVERS if getattr(SOLVERS[other], "from_disk", False))
         raise InputError(
-            f"solver {name!r} needs all rows in memory, and these do not fit into the memory budget; these stream "
+            f"solver {name!r} needs all rows in memory, and these do not fit into the memory budget; these "
+            "stream "
             f"them from disk: {able}"
         )
     if bias == "exact":
         raise InputError(
-            "bias='exact' needs all rows in memory: its constraint ties all duals together; use bias='augmented', "
+            "bias='exact' needs all rows in memory: its constraint ties all duals together; use "
+            "bias='augmented', "
             "with a large rho if the bias is to be free"
         )
 

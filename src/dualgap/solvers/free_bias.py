@@ -2,11 +2,11 @@
 
     minimise P(w, b)  over w and b,  with no penalty on b
 
-by solving, one after the other, the problems with the penalty ``mu/2 (b - centre)^2``, each centred at the bias that
-the one before ended with (Rockafellar, SIAM J. Control Optim. 1976). On the dual side that is the method of
-multipliers for the constraint ``z = 1/N sum c beta = 0``: the inner problem has ``b(beta) = centre + z / mu``, and
-moving the centre to it adds ``z / mu`` to b once more. The inner solver keeps its duals, and the centre moves after
-every epoch of visits: waiting until an inner problem is solved takes longer.
+by solving, one after the other, the problems with the penalty ``mu/2 (b - centre)^2``, each centred at the
+bias that the one before ended with (Rockafellar, SIAM J. Control Optim. 1976). On the dual side that is the
+method of multipliers for the constraint ``z = 1/N sum c beta = 0``: the inner problem has ``b(beta) = centre
++ z / mu``, and moving the centre to it adds ``z / mu`` to b once more. The inner solver keeps its duals, and
+the centre moves after every epoch of visits: waiting until an inner problem is solved takes longer.
 
 How firmly the centre holds is measured and said in ``proximal.py``.
 """
@@ -102,7 +102,10 @@ class FreeBias:
 
     def plan(self, problem: Problem, gap: float) -> list[str]:
         """The theory of the inner solvers has a regularised bias or none."""
-        return ["bias=exact: a sequence of problems with a regularised bias; no bound on the number of steps is known"]
+        return [
+            "bias=exact: a sequence of problems with a regularised bias; no bound on the number of steps is "
+            "known"
+        ]
 
 
 def can_wrap(solver: type[Any]) -> bool:

@@ -1,7 +1,8 @@
-"""Watchers see every record and never steer. The library prints nothing: showing progress is a watcher's work.
+"""Watchers see every record and never steer. The library prints nothing: showing progress is a watcher's
+work.
 
-A watcher is a function of a Record. If it has a method ``begin(task)``, that is called before training begins, when
-problem and solver are known; ``close(reason)`` is called in the end.
+A watcher is a function of a Record. If it has a method ``begin(task)``, that is called before training
+begins, when problem and solver are known; ``close(reason)`` is called in the end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ class Progress:
     """A line on stderr that follows the run; silent where stderr is no terminal."""
 
     def __init__(self, tol: float, stream: IO[str] | None = None) -> None:
-        from rich.console import Console  # rich is slow to import, and a fit without progress does not need it
+        from rich.console import (
+            Console,
+        )  # rich is slow to import, and a fit without progress does not need it
 
         self.tol = tol
         self.console = Console(file=stream or sys.stderr)
@@ -50,7 +53,9 @@ class Progress:
 
 
 class JsonLines:
-    """Every certified record as one line of JSON, written at once, so that a broken run leaves its history."""
+    """Every certified record as one line of JSON, written at once, so that a broken run leaves its
+    history.
+    """
 
     def __init__(self, file: str | Path) -> None:
         self._file = Path(file).open("w", encoding="utf-8")  # noqa: SIM115  (closed by close)

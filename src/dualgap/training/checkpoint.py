@@ -1,7 +1,7 @@
 """Runs on disk: ``np.savez`` of everything a run needs to go on, bit for bit, as if it had never stopped.
 
-A run is a tree of NamedTuples. The file holds each leaf under its path, and the name of the class of each inner node;
-on reading only NamedTuples of this package are made, and no pickle is ever read.
+A run is a tree of NamedTuples. The file holds each leaf under its path, and the name of the class of each
+inner node; on reading only NamedTuples of this package are made, and no pickle is ever read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from ..runtime.writing import replacing
 from .loop import Outcome, Run
 
 _CLASS = "class"
-_DAMAGE = (OSError, ValueError, EOFError, KeyError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    TypeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def save_state(path: str | Path, run: Outcome | Run) -> None:
@@ -53,7 +62,9 @@ def load_state(path: str | Path) -> Run:
             return cls(*(rebuild(f"{prefix}{name}.") for name in cls._fields))
         leaf = prefix[:-1]
         if leaf not in found:
-            raise InputError(f"{path}: the saved run has no {leaf or 'beginning'!r}; it was written by another version")
+            raise InputError(
+                f"{path}: the saved run has no {leaf or 'beginning'!r}; it was written by another version"
+            )
         return found[leaf].item() if found[leaf].ndim == 0 else found[leaf]
 
     run = rebuild("")

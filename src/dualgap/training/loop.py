@@ -1,12 +1,12 @@
 """The training loop, the only one in the project.
 
-``iterate`` lets a solver work in quanta, has the problem evaluate its points on a schedule, keeps the best primal and
-the best dual point seen, and yields a record after every quantum, for ever. ``solve`` shows the records to watchers and
-stopping rules and hands back an outcome.
+``iterate`` lets a solver work in quanta, has the problem evaluate its points on a schedule, keeps the best
+primal and the best dual point seen, and yields a record after every quantum, for ever. ``solve`` shows the
+records to watchers and stopping rules and hands back an outcome.
 
-The schedule counts work and never looks at a clock, so a run is the same on a fast machine as on a slow one. A clock
-decides only how long one call of a solver lasts (some 0.2 s, so that Ctrl-C, time limits and progress stay live);
-solvers promise that it makes no difference into which budgets their work is cut.
+The schedule counts work and never looks at a clock, so a run is the same on a fast machine as on a slow one.
+A clock decides only how long one call of a solver lasts (some 0.2 s, so that Ctrl-C, time limits and progress
+stay live); solvers promise that it makes no difference into which budgets their work is cut.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Solver(Protocol):
 class Record:
     """The state of a run at one moment.
 
-    ``kind`` is "certified" where the certificate was computed at this moment; an "estimate" repeats the last one and
-    only brings the counts up to date.
+    ``kind`` is "certified" where the certificate was computed at this moment; an "estimate" repeats the last
+    one and only brings the counts up to date.
     """
 
     kind: Literal["certified", "estimate"]
@@ -126,7 +126,9 @@ class Value(NamedTuple):
         """Whether both may be the values of one point of one problem."""
         primal = abs(self.primal - other.primal) <= self.primal_error + other.primal_error
         dual = abs(self.dual - other.dual) <= self.dual_error + other.dual_error
-        return (primal or self.primal == other.primal) and (dual or self.dual == other.dual)  # they may be infinite
+        return (primal or self.primal == other.primal) and (
+            dual or self.dual == other.dual
+        )  # they may be infinite
 
 
 class Run(NamedTuple):
@@ -150,9 +152,10 @@ class Run(NamedTuple):
 class Outcome:
     """A model with its proof and its history.
 
-    ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of its loss),
-    with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no dual point beats the
-    trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the same scale.
+    ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of
+    its loss), with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no
+    dual point beats the trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the
+    same scale.
     """
 
     coef: Floats
@@ -165,8 +168,12 @@ class Outcome:
     solver: Solver
     problem: Problem
     state: Run
-    dual_origin: DualOrigin = "none"  # whose dual point the bound is: the solver's own, or improved by dual sweeps
-    interrupted: bool = False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
+    dual_origin: DualOrigin = (
+        "none"  # whose dual point the bound is: the solver's own, or improved by dual sweeps
+    )
+    interrupted: bool = (
+        False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
+    )
     classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
     expansion: Any = None  # what made the features of the rows, if anything did
     auto_reason: str = ""  # ``solver="auto"`` chose this solver
@@ -187,9 +194,16 @@ class _Best:
     origin: DualOrigin = "none"
 
     def see(
-        self, point: Point, found: Evaluation, origin: DualOrigin, merit: float | None = None, *, frozen: bool = False
+        self,
+        point: Point,
+        found: Evaluation,
+        origin: DualOrigin,
+        merit: float | None = None,
+        *,
+        frozen: bool = False,
     ) -> None:
-        """The model with the smallest merit counts; that is the primal value, unless another measure is given.
+        """The model with the smallest merit counts; that is the primal value, unless another measure is
+        given.
 
         A frozen point is nobody else's, and is kept as it is.
         """
@@ -209,20 +223,25 @@ class _Best:
 
 
 def evaluation_cost(problem: Problem, duals: float = 0.0) -> float:
-    """Roughly how many nanoseconds an evaluation takes: it reads all entries in order, and has work a row and a column.
+    """Roughly how many nanoseconds an evaluation takes: it reads all entries in order, and has work a row and
+    a column.
 
-    Rows with duals, a share ``duals`` of all, are added up besides. The figures here and in ``training_cost`` were
-    measured on one machine. They enter the schedule as fixed numbers, so the schedule depends on counts alone;
-    elsewhere they need only be right in proportion.
+    Rows with duals, a share ``duals`` of all, are added up besides. The figures here and in ``training_cost``
+    were measured on one machine. They enter the schedule as fixed numbers, so the schedule depends on counts
+    alone; elsewhere they need only be right in proportion.
     """
     source = problem.source
-    gather = 1.0 + 1.2 * min(1.0, source.d / 60_000) + 2.0 * min(1.0, source.d / 1_200_000)  # wider than the caches
+    gather = (
+        1.0 + 1.2 * min(1.0, source.d / 60_000) + 2.0 * min(1.0, source.d / 1_200_000)
+    )  # wider than the caches
     add = (0.6 + min(1.0, source.d / 30_000)) * duals
     return (gather + add) * source.entries + 12.0 * source.n + 4.0 * source.d + 80_000.0
 
 
 def training_cost(problem: Problem, counts: Counts) -> float:
-    """The same for row visits in random order, which cost more where rows and model do not fit into the caches."""
+    """The same for row visits in random order, which cost more where rows and model do not fit into the
+    caches.
+    """
     source = problem.source
     entry = 1.2 + 1.2 * min(1.0, source.entries / 4_000_000) + 0.9 * min(1.0, source.d / 1_200_000)
     return entry * counts.entries + 30.0 * counts.visits
@@ -246,7 +265,9 @@ def _alike(fresh: Any, state: Any) -> bool:
 
 
 class Loop:
-    """One run under way. ``iterate`` yields its records; ``solve`` reads the best point from it at the end."""
+    """One run under way. ``iterate`` yields its records; ``solve`` reads the best point from it at the
+    end.
+    """
 
     def __init__(
         self,
@@ -272,10 +293,14 @@ class Loop:
         self.last: Evaluation | None = None
         self.allowance: Callable[[int], float] = lambda visits: math.inf
         self._chunk = 10_000
-        sweeps = getattr(solver, "polish", 0)  # each costs about three evaluations, and the result another one
+        sweeps = getattr(
+            solver, "polish", 0
+        )  # each costs about three evaluations, and the result another one
         self._cost_factor = 2.0 + 3.0 * sweeps if sweeps else 1.0  # that one counts as
         self._evaluations = 0
-        self._polished = -problem.epoch_size  # visits at which the dual point was last improved apart from the solver
+        self._polished = (
+            -problem.epoch_size
+        )  # visits at which the dual point was last improved apart from the solver
         self._idle = self._still = 0
         self._values = math.nan, math.nan  # primal and dual, of the solver's point when it was last evaluated
         self._share, self._first = (SELDOM, LATE) if hasattr(solver, "aim") else (SHARE, EARLY)
@@ -301,7 +326,9 @@ class Loop:
         self.train_seconds += time.perf_counter() - began
         if isinstance(warm, Run):
             self.last = None
-            if self.visits == self.evaluated.visits and not self._rides():  # bring back what the solver was to be told
+            if (
+                self.visits == self.evaluated.visits and not self._rides()
+            ):  # bring back what the solver was to be told
                 self._evaluate(solver.point(problem, self.state), "solver")
         elif warm is not None:
             self._evaluate(warm, "warm start")
@@ -309,7 +336,9 @@ class Loop:
         self._fresh = warm is not None
 
     def _continues(self, run: Run) -> bool:
-        """Whether a run is one of this solver and this problem: its best point must still have the value it had."""
+        """Whether a run is one of this solver and this problem: its best point must still have the value it
+        had.
+        """
         if run.name != self.solver.name or run.problem != self.problem.identity:
             return False
         if not _alike(self.solver.start(self.problem, None), run.solver):  # of other options
@@ -343,7 +372,9 @@ class Loop:
                 yield record
 
     def ended(self, record: Record) -> Reason | None:
-        """Whether the solver is done, or nothing more can come of it. "Optimal" is said by a certificate alone."""
+        """Whether the solver is done, or nothing more can come of it. "Optimal" is said by a certificate
+        alone.
+        """
         found = self.solver.finished(self.state)
         certificate = record.certificate
         proven = certificate.relative_gap <= self.tol or certificate.gap <= 2.0 * certificate.rounding
@@ -352,7 +383,8 @@ class Loop:
         if self._still >= STILL or self._idle >= CRAWL:
             return Reason(
                 "stalled",
-                f"{self.solver.name} finds nothing to improve at relative gap {certificate.relative_gap:.3g}; "
+                f"{self.solver.name} finds nothing to improve at relative gap "
+                f"{certificate.relative_gap:.3g}; "
                 "rescale the columns of X or try another solver",
             )
         return None
@@ -375,7 +407,9 @@ class Loop:
         return self.record_every is not None and self.validate is not None
 
     def _affordable(self) -> bool:
-        """Whether another evaluation keeps all of them cheap, is likely the last, or is part of the solver's work."""
+        """Whether another evaluation keeps all of them cheap, is likely the last, or is part of the solver's
+        work.
+        """
         if getattr(self.solver, "evaluated_steps", False):
             return True
         most = PROMISE if getattr(self.state, "hopeful", False) else SHARE
@@ -411,10 +445,11 @@ class Loop:
         return True
 
     def evaluate(self, *, final: bool = False) -> Record:
-        """Have the problem evaluate the solver's present point, and a better dual point if the solver makes one of it.
+        """Have the problem evaluate the solver's present point, and a better dual point if the solver makes
+        one of it.
 
-        That takes dual sweeps, which are training too: one round of them an epoch at most, however often a run is
-        evaluated, and one in the end.
+        That takes dual sweeps, which are training too: one round of them an epoch at most, however often a
+        run is evaluated, and one in the end.
         """
         point = self.solver.point(self.problem, self.state)
         self._evaluate(point, "solver")
@@ -483,8 +518,8 @@ class Loop:
     def _period(self, recent: Counts) -> int:
         """Row visits until the next evaluation, such that evaluating takes less than a quarter of the time.
 
-        On tiny data that is hundreds of epochs, which take no time and look odd, and on very wide data too many: there
-        the first evaluations come earlier, after 4, 8, 16... epochs.
+        On tiny data that is hundreds of epochs, which take no time and look odd, and on very wide data too
+        many: there the first evaluations come earlier, after 4, 8, 16... epochs.
         """
         period = math.ceil(self._cost() / self._share * recent.visits / training_cost(self.problem, recent))
         return max(1, min(period, max(self._first * self.problem.epoch_size, self.visits)))
@@ -497,10 +532,11 @@ class Loop:
         return due
 
     def _aimed(self, period: int, recent: Counts) -> int:
-        """The period, or what is left to the gap asked for where that is about as long and the gap falls on as it did.
+        """The period, or what is left to the gap asked for where that is about as long and the gap falls on
+        as it did.
 
-        Runs are a few periods long, so ending them half a period late matters. A gap that does not fall as expected
-        must not make evaluating expensive: hurrying has a budget of its own.
+        Runs are a few periods long, so ending them half a period late matters. A gap that does not fall as
+        expected must not make evaluating expensive: hurrying has a budget of its own.
         """
         gap = self.certificate.relative_gap
         if not 0.0 < self.tol < gap < self._gap < math.inf:
@@ -510,8 +546,12 @@ class Loop:
             return period
         left = max(left, SOONER * period)
         counts = self.state.counts
-        then = Counts(*(int(now + left / recent.visits * part) for now, part in zip(counts, recent, strict=True)))
-        if left < period and (self._evaluations + 1) * self._cost() > HURRY * training_cost(self.problem, then):
+        then = Counts(
+            *(int(now + left / recent.visits * part) for now, part in zip(counts, recent, strict=True))
+        )
+        if left < period and (self._evaluations + 1) * self._cost() > HURRY * training_cost(
+            self.problem, then
+        ):
             return period
         return math.ceil(left)
 
@@ -565,7 +605,9 @@ class CtrlC:
         self._here = threading.current_thread() is threading.main_thread()
         if self._here:
             self._before = signal.getsignal(signal.SIGINT)
-            self._here = self._before is signal.default_int_handler  # leave an application's own handler alone
+            self._here = (
+                self._before is signal.default_int_handler
+            )  # leave an application's own handler alone
         if self._here:
             signal.signal(signal.SIGINT, self._press)
         return self
@@ -581,7 +623,9 @@ class CtrlC:
 
 
 def solve(solver: Solver, problem: Problem, rule: Rule, **options: Any) -> Outcome:
-    """Train until the rule finds a reason to stop, or the solver is finished, or Ctrl-C is pressed; see `running`."""
+    """Train until the rule finds a reason to stop, or the solver is finished, or Ctrl-C is pressed; see
+    `running`.
+    """
     with CtrlC() as ctrl_c:
         run = running(solver, problem, rule, ctrl_c, **options)
         while True:
@@ -609,7 +653,8 @@ def running(
 ) -> Generator[Record, None, Outcome]:
     """A run that pauses at every record and returns its outcome, so that several can take turns.
 
-    The model handed back is the one with the smallest primal value seen, or the smallest value of ``validate``.
+    The model handed back is the one with the smallest primal value seen, or the smallest value of
+    ``validate``.
     """
     trace: list[Record] = []
 
@@ -623,9 +668,16 @@ def running(
     run: Run | None = None
     try:
         loop = Loop(
-            solver, problem, warm=warm, measures=measures, record_every=record_every, form=form, validate=validate,
-            most=most, tol=tol,
-        )  # fmt: skip
+            solver,
+            problem,
+            warm=warm,
+            measures=measures,
+            record_every=record_every,
+            form=form,
+            validate=validate,
+            most=most,
+            tol=tol,
+        )
         loop.allowance = rule.allowance
         for record in loop:
             show(record)
@@ -640,7 +692,9 @@ def running(
                 if hasattr(solver, "close"):  # who reads the data now must be alone with them
                     solver.close(problem)
                 try:
-                    record = loop.evaluate(final=True)  # what was learned since the last certificate counts too
+                    record = loop.evaluate(
+                        final=True
+                    )  # what was learned since the last certificate counts too
                 except InputError as error:  # rows on disk that cannot be read any more: what is proven stays
                     if problem.source.in_memory:
                         raise

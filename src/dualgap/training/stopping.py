@@ -1,7 +1,7 @@
 """When to stop. A rule looks at a record and gives a reason or None; rules combine with ``|``.
 
-Only certified records can prove a gap. Limits on steps and seconds count at any record; the loop then certifies what
-it has before it hands it back.
+Only certified records can prove a gap. Limits on steps and seconds count at any record; the loop then
+certifies what it has before it hands it back.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class GapBelow(_Combines):
     def __call__(self, record: Record) -> Reason | None:
         """Only a certificate counts."""
         if record.kind == "certified" and record.certificate.relative_gap <= self.tol:
-            return Reason("gap", f"converged: relative gap {record.certificate.relative_gap:.3g} <= {self.tol:.3g}")
+            return Reason(
+                "gap", f"converged: relative gap {record.certificate.relative_gap:.3g} <= {self.tol:.3g}"
+            )
         return None
 
 
@@ -128,7 +130,8 @@ class Seconds(_Combines):
 
 @dataclass
 class Stalled(_Combines):
-    """The relative gap is not below ``factor`` times what it was ``visits`` presentations ago, or it is all rounding.
+    """The relative gap is not below ``factor`` times what it was ``visits`` presentations ago, or it is all
+    rounding.
 
     The relative gap, because where the primal value is far off a dual value that still rises is progress too.
     """
@@ -155,7 +158,8 @@ class Stalled(_Combines):
         if record.visits - then >= self.visits and certificate.relative_gap > self.factor * gap:
             return Reason(
                 "stalled",
-                f"no progress in the last {record.visits - then} steps at relative gap {certificate.relative_gap:.3g}; "
+                f"no progress in the last {record.visits - then} steps at relative gap "
+                f"{certificate.relative_gap:.3g}; "
                 "rescale the columns of X, regularise more (smaller C) or try another solver",
             )
         return None
@@ -179,14 +183,17 @@ class NotImproving(_Combines):
             return None
         return Reason(
             "early",
-            f"stopped early: the loss on held-out rows was last seen to fall {self._since} certificates ago, to "
+            f"stopped early: the loss on held-out rows was last seen to fall {self._since} certificates "
+            "ago, to "
             f"{self._best:.6g}, and that model is handed back",
         )
 
 
 @dataclass(frozen=True)
 class Callback(_Combines):
-    """A function of the record that stops the run by returning something true (a sentence becomes the reason)."""
+    """A function of the record that stops the run by returning something true (a sentence becomes the
+    reason).
+    """
 
     function: Callable[[Any], Any]
 
@@ -195,4 +202,8 @@ class Callback(_Combines):
         answer = self.function(record)
         if isinstance(answer, Reason):
             return answer
-        return Reason("callback", answer if isinstance(answer, str) else "stopped by a callback") if answer else None
+        return (
+            Reason("callback", answer if isinstance(answer, str) else "stopped by a callback")
+            if answer
+            else None
+        )

@@ -1,7 +1,7 @@
 """Rows held out of training, and the loss of a model on them: what early stopping looks at.
 
-A run on few passes over the data is regularised by that alone (Zhang, ICML 2004, section 5.2); how many are best, rows
-that took no part in training can tell.
+A run on few passes over the data is regularised by that alone (Zhang, ICML 2004, section 5.2); how many are
+best, rows that took no part in training can tell.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def split_off(source: InMemory, part: float, seed: int) -> tuple[InMemory, InMem
         raise InputError(f"validation={part!r} must be a part of the rows between 0 and 1, or a pair (X, y)")
     count = round(part * source.n)
     if not 0 < count < source.n:
-        raise InputError(f"validation={part!r} of {source.n} rows is {count} rows; at least one must be on either side")
+        raise InputError(
+            f"validation={part!r} of {source.n} rows is {count} rows; at least one must be on either side"
+        )
     order = np.random.default_rng(seed).permutation(source.n)
     return _take(source, np.sort(order[count:])), _take(source, np.sort(order[:count]))
 
@@ -51,7 +53,9 @@ def given(pair: Any, classes: Any, d: int) -> InMemory:
     if classes is not None:
         labels = np.asarray(y)
         if labels.ndim != 1:
-            raise InputError(f"validation y has shape {labels.shape}; it must be one label a row, in one dimension")
+            raise InputError(
+                f"validation y has shape {labels.shape}; it must be one label a row, in one dimension"
+            )
         strange = ~np.isin(labels, classes)
         if strange.any():
             bad = int(np.argmax(strange))
@@ -72,5 +76,7 @@ def _take(source: InMemory, which: Any) -> InMemory:
         squared_norms=source.squared_norms[which],
     )
     if not part.weight.any():
-        raise InputError("validation leaves one side with rows of weight 0 only; choose another part or another seed")
+        raise InputError(
+            "validation leaves one side with rows of weight 0 only; choose another part or another seed"
+        )
     return part

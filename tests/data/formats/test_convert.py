@@ -32,7 +32,11 @@ pytest.importorskip("pyarrow")
 def row_set(data: Any) -> Counter[Any]:
     X = data.X
     return Counter(
-        (float(data.y[k]), tuple(X.indices[first:last].tolist()), tuple(X.data[first:last].astype(float).tolist()))
+        (
+            float(data.y[k]),
+            tuple(X.indices[first:last].tolist()),
+            tuple(X.data[first:last].astype(float).tolist()),
+        )
         for k, (first, last) in enumerate(pairwise(X.indptr))
     )
 
@@ -51,7 +55,9 @@ def same_rows(one: Any, two: Any) -> bool:
 def matrices(draw: st.DrawFn) -> tuple[Any, Any]:
     n, d = draw(st.integers(1, 10)), draw(st.integers(1, 6))
     entry = st.floats(-1e60, 1e60, allow_subnormal=False).filter(lambda v: v == 0 or abs(v) > 1e-60)
-    dense = np.array(draw(st.lists(st.lists(st.just(0.0) | entry, min_size=d, max_size=d), min_size=n, max_size=n)))
+    dense = np.array(
+        draw(st.lists(st.lists(st.just(0.0) | entry, min_size=d, max_size=d), min_size=n, max_size=n))
+    )
     dense[0, 0], dense[-1, -1] = 1.0, 2.0  # text knows of no column that has no entries
     labels = st.floats(allow_nan=False, allow_infinity=False)
     return sp.csr_array(dense), np.array(draw(st.lists(labels, min_size=n, max_size=n)))
@@ -59,8 +65,12 @@ def matrices(draw: st.DrawFn) -> tuple[Any, Any]:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=matrices(), zero_based=st.booleans(), suffix=st.sampled_from(["", ".gz", ".bz2", ".xz"]))
-def test_text_to_store_to_text_to_store(tmp_path: Path, rows: tuple[Any, Any], zero_based: bool, suffix: str) -> None:
-    text, store, again, twice = (tmp_path / name for name in ("a.svm" + suffix, "b.arrow", "c.svm" + suffix, "d.arrow"))
+def test_text_to_store_to_text_to_store(
+    tmp_path: Path, rows: tuple[Any, Any], zero_based: bool, suffix: str
+) -> None:
+    text, store, again, twice = (
+        tmp_path / name for name in ("a.svm" + suffix, "b.arrow", "c.svm" + suffix, "d.arrow")
+    )
     write_svmlight(text, *rows, zero_based=zero_based)
     header = convert(text, store, keep_order=True)
     assert header is not None
@@ -81,7 +91,11 @@ def test_a_store_of_a_text_is_shuffled_unless_order_is_to_be_kept(tmp_path: Path
     header = convert(text, tmp_path / "s.arrow", seed=5)
     convert(text, tmp_path / "k.arrow", keep_order=True)
     convert(text, tmp_path / "t.arrow", seed=5)
-    original, shuffled, kept = read_data(text), read_data(tmp_path / "s.arrow"), read_data(tmp_path / "k.arrow")
+    original, shuffled, kept = (
+        read_data(text),
+        read_data(tmp_path / "s.arrow"),
+        read_data(tmp_path / "k.arrow"),
+    )
     assert header is not None
     assert header.seed == 5
     assert same_rows(original, kept)
@@ -135,7 +149,9 @@ def test_columns_may_be_more_than_there_are_and_not_fewer(tmp_path: Path, text: 
     header = convert(text, tmp_path / "a.arrow", n_features=20)
     assert header is not None
     assert header.d == read_data(tmp_path / "a.arrow").X.shape[1] == 20
-    with pytest.raises(InputError, match=re.escape(f"{text}, line ") + r"\d+, column \d+: index 12 is beyond the 11"):
+    with pytest.raises(
+        InputError, match=re.escape(f"{text}, line ") + r"\d+, column \d+: index 12 is beyond the 11"
+    ):
         convert(text, tmp_path / "b.arrow", n_features=11)
     (tmp_path / "zero.svm").write_text("1 3:1\n-1 0:1\n")
     with pytest.raises(InputError, match="index 3 is beyond the 3 features") as caught:
@@ -246,7 +262,9 @@ def test_the_command_says_what_it_did(tmp_path: Path, text: Path, forks: Forks) 
     assert "200 rows, 12 columns, " in done.out
     assert "rows shuffled with seed 0, values as float64, 1 batch\n" in done.out
     assert f"indices counted from 1 in {text}" in done.out
-    told = forks("convert", text, out, "--json", "--keep-order", "--dtype", "float32", "--compression", "lz4").json
+    told = forks(
+        "convert", text, out, "--json", "--keep-order", "--dtype", "float32", "--compression", "lz4"
+    ).json
     header = Store(out).header
     assert told == {
         "output": str(out),
@@ -321,7 +339,9 @@ def test_a_pipe_becomes_a_store(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     pipe = f"/dev/fd/{reading}"
     command = dualgap("convert", pipe, tmp_path / "a.arrow", "--keep-order", "--zero-based", "no")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pass_fds=[reading]) as it:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pass_fds=[reading]
+    ) as it:
         os.close(reading)
         with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb") as stream:
             stream.write(text.read_bytes())
@@ -400,7 +420,8 @@ def watch():
 
 thread = threading.Thread(target=watch)
 thread.start()
-header = convert(folder / "rows.svm", folder / "rows.arrow", memory_budget=budget, keep_order=len(sys.argv) > 3)
+keep_order = len(sys.argv) > 3
+header = convert(folder / "rows.svm", folder / "rows.arrow", memory_budget=budget, keep_order=keep_order)
 over.set()
 thread.join()
 print(json.dumps([most - before, header.n, header.nnz]))
@@ -415,7 +436,9 @@ def test_memory_stays_within_the_budget(tmp_path: Path, order: list[str]) -> Non
     for row in range(2000):
         columns = np.sort(rng.choice(5000, 60, replace=False)) + 1
         values = rng.random(60).round(6)
-        lines.append(f"{row % 2} " + " ".join(f"{j}:{v}" for j, v in zip(columns, values, strict=True)) + "\n")
+        lines.append(
+            f"{row % 2} " + " ".join(f"{j}:{v}" for j, v in zip(columns, values, strict=True)) + "\n"
+        )
     piece, copies = "".join(lines).encode(), 75
     with (tmp_path / "rows.svm").open("wb") as stream:
         for _ in range(copies):
@@ -426,7 +449,12 @@ def test_memory_stays_within_the_budget(tmp_path: Path, order: list[str]) -> Non
     growth, n, nnz = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert (n, nnz) == (2000 * copies, 60 * 2000 * copies)
     assert growth < budget + 100_000_000
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.arrow", "rows.svm", "tiny.arrow", "tiny.svm"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "rows.arrow",
+        "rows.svm",
+        "tiny.arrow",
+        "tiny.svm",
+    ]
     if not order:
         label = np.concatenate([part.y for part in Store(tmp_path / "rows.arrow").blocks()])
         assert label.sum() == n / 2

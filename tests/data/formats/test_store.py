@@ -34,7 +34,9 @@ from dualgap.runtime.errors import InputError
 pa = pytest.importorskip("pyarrow")
 
 SINGLE = st.floats(width=32, min_value=-(2.0**60), max_value=2.0**60, allow_subnormal=False)
-DOUBLE = st.floats(min_value=-1e30, max_value=1e30, allow_subnormal=False).filter(lambda v: v == 0 or abs(v) > 1e-30)
+DOUBLE = st.floats(min_value=-1e30, max_value=1e30, allow_subnormal=False).filter(
+    lambda v: v == 0 or abs(v) > 1e-30
+)
 
 
 class Sample:
@@ -90,7 +92,9 @@ def rows_of(data: Data | Sample) -> list[tuple[bytes, ...]]:
     return row_bytes(data.X, data.y, data.weight)
 
 
-round_trips = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+round_trips = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @round_trips
@@ -122,7 +126,9 @@ def test_what_goes_in_comes_out(
         assert found.feature_names == sample.names
         assert (found.weight is None) == (sample.weight is None)
         assert found.X.has_canonical_format
-    assert fingerprint(data.X, data.y, data.weight, digests=header.digests) == fingerprint(data.X, data.y, data.weight)
+    assert fingerprint(data.X, data.y, data.weight, digests=header.digests) == fingerprint(
+        data.X, data.y, data.weight
+    )
     if keep_order:
         assert fingerprint(data.X, data.y, data.weight) == fingerprint(sample.X, sample.y, sample.weight)
 
@@ -146,14 +152,18 @@ def test_value_types(tmp_path: Path, sample: Sample, dtype: str) -> None:
 def test_the_header_tells_the_truth(tmp_path: Path, sample: Sample) -> None:
     file = tmp_path / "rows.arrow"
     write_blocks(file, sample.blocks(5), Options(7, "float64", batch=150), n_features=sample.X.shape[1])
-    told = json.loads(pa.ipc.open_file(pa.OSFile(str(file))).schema.metadata[KEY], parse_constant=lambda word: 1 / 0)
+    told = json.loads(
+        pa.ipc.open_file(pa.OSFile(str(file))).schema.metadata[KEY], parse_constant=lambda word: 1 / 0
+    )
     X, y = sample.X, sample.y
     dense = X.toarray()
     labels, counts = np.unique(y, return_counts=True)
     lengths = np.linalg.norm(dense, axis=1)
     assert (told["format"], told["version"]) == ("dualgap store", 1)
     assert (told["n"], told["d"], told["nnz"]) == (*X.shape, X.nnz)
-    assert told["classes"] == [[label, count] for label, count in zip(labels.tolist(), counts.tolist(), strict=True)]
+    assert told["classes"] == [
+        [label, count] for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
+    ]
     assert told["norms"]["smallest"] == pytest.approx(lengths.min())
     assert told["norms"]["largest"] == pytest.approx(lengths.max())
     assert told["norms"]["mean"] == pytest.approx(lengths.mean())
@@ -161,12 +171,19 @@ def test_the_header_tells_the_truth(tmp_path: Path, sample: Sample) -> None:
     assert told["weighted"] is (sample.weight is not None)
     assert told["total_weight"] == pytest.approx(X.shape[0] if sample.weight is None else sample.weight.sum())
     assert told["feature_names"] == (None if sample.names is None else list(sample.names))
-    assert (told["seed"], told["value_type"], told["compression"], told["zero_based"]) == (7, "float64", None, None)
+    assert (told["seed"], told["value_type"], told["compression"], told["zero_based"]) == (
+        7,
+        "float64",
+        None,
+        None,
+    )
     parts = list(Store(file).blocks())
     assert told["batch_rows"] == [part.y.size for part in parts]
     assert told["batch_entries"] == [part.X.nnz for part in parts]
     assert told["checksums"] == [
-        checksum(part.X.indptr.astype(np.int64), part.X.indices.astype(np.uint32), part.X.data, part.y, part.weight)
+        checksum(
+            part.X.indptr.astype(np.int64), part.X.indices.astype(np.uint32), part.X.data, part.y, part.weight
+        )
         for part in parts
     ]
 
@@ -175,7 +192,9 @@ def sample_of(n: int = 40, d: int = 7, seed: int = 0, weighted: bool = True, nam
     rng = np.random.default_rng(seed)
     X = sp.random_array((n, d), density=0.4, format="csr", rng=rng)
     weight = rng.random(n) if weighted else None
-    return Sample(X, np.arange(n, dtype=float), weight, tuple(f"name {j}" for j in range(d)) if named else None)
+    return Sample(
+        X, np.arange(n, dtype=float), weight, tuple(f"name {j}" for j in range(d)) if named else None
+    )
 
 
 def written(file: Path, sample: Sample, options: Options, block: int = 9) -> Header:
@@ -249,7 +268,11 @@ def test_files_do_not_depend_on_memory(tmp_path: Path, monkeypatch: pytest.Monke
         contents = {(tmp_path / f"{budget}.arrow").read_bytes() for budget in (10**9, 20_000, 2000)}
         assert len(contents) == 1
         assert len(Store(tmp_path / "2000.arrow").header.batch_rows) > 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1000000000.arrow", "2000.arrow", "20000.arrow"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "1000000000.arrow",
+        "2000.arrow",
+        "20000.arrow",
+    ]
 
 
 def test_seeds_make_different_files_of_the_same_rows(tmp_path: Path) -> None:
@@ -325,7 +348,9 @@ def test_buffers_are_aligned_and_need_no_copy(tmp_path: Path) -> None:
         seen = 0
         for k in range(reader.num_record_batches):
             batch = reader.get_batch(k)
-            for buffer in (found for column in batch.columns for found in column.buffers() if found is not None):
+            for buffer in (
+                found for column in batch.columns for found in column.buffers() if found is not None
+            ):
                 place = buffer.address - whole.address
                 assert 0 < place < place + buffer.size <= whole.size
                 assert place % 64 == 0
@@ -339,7 +364,9 @@ def test_buffers_are_aligned_and_need_no_copy(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module", name="small", params=[None, "lz4", "zstd"])
-def small_fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Sample]:
+def small_fixture(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Sample]:
     file = tmp_path_factory.mktemp("small") / "rows.arrow"
     sample = sample_of(6, 3)
     header = written(file, sample, Options(None, compression=request.param, batch=150))
@@ -373,19 +400,28 @@ def test_a_flipped_byte_is_found_or_does_not_matter(small: tuple[Path, Sample], 
 
 
 @pytest.mark.parametrize("small", [None], indirect=True)  # compressed batches are read as by `read`
-def test_a_flipped_byte_does_no_harm_to_training_from_disk(small: tuple[Path, Sample], tmp_path: Path) -> None:
-    """Lengths in Arrow's own metadata that contradict each other make Arrow abort the process, unless checked first."""
+def test_a_flipped_byte_does_no_harm_to_training_from_disk(
+    small: tuple[Path, Sample], tmp_path: Path
+) -> None:
+    """Lengths in Arrow's own metadata that contradict each other make Arrow abort the process, unless checked
+    first.
+    """
     file, _ = small
     content, copy = file.read_bytes(), tmp_path / "copy.arrow"
 
     def chunks() -> list[bytes]:
         feed = StoreFeed(Store(copy))
         loaded = [feed.load(k, True) for k in range(feed.chunks)]
-        return [part.tobytes() for chunk in loaded for part in (chunk.rows.values, chunk.rows.columns, chunk.y)]
+        return [
+            part.tobytes() for chunk in loaded for part in (chunk.rows.values, chunk.rows.columns, chunk.y)
+        ]
 
     copy.write_bytes(content)
     expected, complaints = chunks(), set()
-    for place in [*range(0, len(content), 5), *range(7, len(content), 8)]:  # every eighth byte is the sign of an int64
+    for place in [
+        *range(0, len(content), 5),
+        *range(7, len(content), 8),
+    ]:  # every eighth byte is the sign of an int64
         damaged = bytearray(content)
         damaged[place] ^= 0xFF
         copy.write_bytes(damaged)
@@ -527,14 +563,19 @@ def test_a_header_that_lies_is_refused(tmp_path: Path, lie: str) -> None:
         changes["batch_entries"] = [1, header.nnz - 1]
     elif "batch_entries" in changes:
         by = int(changes["nnz"])
-        changes = {"nnz": header.nnz + by, "batch_entries": [*header.batch_entries[:2], header.batch_entries[2] + by]}
+        changes = {
+            "nnz": header.nnz + by,
+            "batch_entries": [*header.batch_entries[:2], header.batch_entries[2] + by],
+        }
     crafted(file, replace(header, **changes).to_json(), layout, batches)
     with pytest.raises(InputError, match=re.escape(str(file))):
         Store(file).read()
 
 
 def test_totals_of_weights_are_right_to_the_last_bits_whenever_the_store_was_written(tmp_path: Path) -> None:
-    """Stores once had plain sums and did not say how they summed; their weights are added up when they are opened."""
+    """Stores once had plain sums and did not say how they summed; their weights are added up when they are
+    opened.
+    """
     file = tmp_path / "rows.arrow"
     sample = sample_of(400, 3, named=False)
     weight, y = np.ones(400), np.arange(400.0) % 3
@@ -581,7 +622,9 @@ def test_metadata_that_are_none(tmp_path: Path, metadata: bytes) -> None:
 
 @pytest.mark.parametrize(("place", "start"), [(0, 1), (-1, 3), (-1, 5), (1, 4)])
 def test_offsets_must_cover_all_entries_in_order(tmp_path: Path, place: int, start: int) -> None:
-    """Arrow allows entries before the first row and after the last; CSR does not, whatever the checksum says."""
+    """Arrow allows entries before the first row and after the last; CSR does not, whatever the checksum
+    says.
+    """
     file = tmp_path / "rows.arrow"
     X = sp.csr_array(np.array([[1.0, 2.0], [3.0, 0.0], [0.0, 4.0]]))
     sample = Sample(X, np.array([1.0, -1.0, 1.0]), None, None)

@@ -1,4 +1,6 @@
-"""Reading svmlight text: what is right is read right, what is wrong is named with its file, line and column."""
+"""Reading svmlight text: what is right is read right, what is wrong is named with its file, line and
+column.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ def test_qid_is_ignored_and_said_to_be(write: Any) -> None:
         ("no", b"1 1:5 2:6\n", [[5, 6]]),
     ],
 )
-def test_the_base_of_indices(write: Any, zero_based: Any, content: bytes, expected: list[list[float]]) -> None:
+def test_the_base_of_indices(
+    write: Any, zero_based: Any, content: bytes, expected: list[list[float]]
+) -> None:
     data = read_svmlight(write(content), zero_based=zero_based)
     assert data.X.toarray().tolist() == expected
     assert data.zero_based == (b"0:" in content or zero_based == "yes")
@@ -101,17 +105,27 @@ def test_the_number_of_features_can_be_given(write: Any) -> None:
     assert read_svmlight(write(b"1\n-1\n"), n_features=2).X.shape == (2, 2)
 
 
-PACKED = [("a.gz", gzip.compress), ("a.bz2", bz2.compress), ("A.XZ", lzma.compress), ("a.zst", zstandard.compress)]
+PACKED = [
+    ("a.gz", gzip.compress),
+    ("a.bz2", bz2.compress),
+    ("A.XZ", lzma.compress),
+    ("a.zst", zstandard.compress),
+]
 
 
 @pytest.mark.parametrize(("name", "pack"), PACKED)
 @pytest.mark.parametrize("piece", [text.PIECE, 1000])
-def test_compressed_files(write: Any, monkeypatch: pytest.MonkeyPatch, name: str, pack: Any, piece: int) -> None:
+def test_compressed_files(
+    write: Any, monkeypatch: pytest.MonkeyPatch, name: str, pack: Any, piece: int
+) -> None:
     monkeypatch.setattr(text, "PIECE", piece)
     rows = GOOD * 2000
     packed = pack(rows)
     same(read_svmlight(write(packed, name)), read_svmlight(write(rows)))
-    same(read_svmlight(write(pack(rows[:20_001]) + pack(rows[20_001:]) + pack(b""), name)), read_svmlight(write(rows)))
+    same(
+        read_svmlight(write(pack(rows[:20_001]) + pack(rows[20_001:]) + pack(b""), name)),
+        read_svmlight(write(rows)),
+    )
     with pytest.raises(InputError, match=r"rename it to .*rows\.svm" + name[1:].lower()):
         read_svmlight(write(packed, "rows.svm"))
     with pytest.raises(InputError, match="the name promises"):
@@ -156,7 +170,10 @@ def every_way(path: Path) -> list[Any]:
 @pytest.mark.parametrize("more", [b"1 1:1\n", b"x", b"\n", GOOD * 50_000])
 def test_what_follows_compressed_data_is_an_error(write: Any, name: str, pack: Any, more: bytes) -> None:
     path = write(pack(GOOD) * 2 + more, name)
-    complaint = f"{name}: the .* data are followed by something that is no .* data \\(after some [08] lines\\); copy or"
+    complaint = (
+        f"{name}: the .* data are followed by something that is no .* data "
+        "\\(after some [08] lines\\); copy or"
+    )
     for reading in every_way(path) if len(more) == 1 else [lambda: read_svmlight(path)]:
         with pytest.raises(InputError, match=complaint):
             reading()
@@ -179,7 +196,9 @@ def test_damage_in_a_later_stream_is_an_error(write: Any, name: str, pack: Any) 
         else:
             assert rows == 84  # the bit does not matter: it may belong to the time in a gzip header
     assert len(refused) > len(later) * 0.8
-    assert all(re.search(f"{name}: the .* data are (damaged|cut short|followed by)", line) for line in refused)
+    assert all(
+        re.search(f"{name}: the .* data are (damaged|cut short|followed by)", line) for line in refused
+    )
     for reading in every_way(write(good + later[: len(later) // 2] + later[len(later) // 2 + 1 :], name)):
         with pytest.raises(InputError, match=f"{name}: the .* data are (damaged|cut short)"):
             reading()
@@ -248,7 +267,13 @@ def test_a_compressed_file_under_the_name_of_another(write: Any) -> None:
 )
 @pytest.mark.parametrize("piece", [text.PIECE, 5])
 def test_faults_are_named_with_their_line(
-    write: Any, monkeypatch: pytest.MonkeyPatch, piece: int, content: bytes, line: int, column: int, complaint: str
+    write: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    piece: int,
+    content: bytes,
+    line: int,
+    column: int,
+    complaint: str,
 ) -> None:
     monkeypatch.setattr(text, "PIECE", piece)
     file = write(content)
@@ -263,7 +288,9 @@ def test_indices_out_of_range_are_named_with_their_line(write: Any) -> None:
     file = write(b"1 1:1\n\n-1 0:1 4:1\n")
     with pytest.raises(InputError, match="line 3, column 4: index 0 where indices count from 1"):
         read_svmlight(file, zero_based="no")
-    with pytest.raises(InputError, match="line 3, column 8: index 4 is beyond the 4 features; raise n_features"):
+    with pytest.raises(
+        InputError, match="line 3, column 8: index 4 is beyond the 4 features; raise n_features"
+    ):
         read_svmlight(file, n_features=4)
     with pytest.raises(InputError, match="line 1, column 7: index 4 is beyond the 3 features"):
         read_svmlight(write(b"1 3:1 4:1\n-1 3:1\n"), n_features=3)
@@ -353,7 +380,9 @@ def test_given_widths(
 
 def test_a_width_that_shows_wrong_only_in_the_end_names_the_line_of_a_packed_file(write: Any) -> None:
     file = write(gzip.compress(b"1 2:1 # x\n\n1 4:1\n-1 0:1"), "a.gz")
-    with pytest.raises(InputError, match=r"a\.gz, line 3, column 3: index 4 is beyond the 4 features; have it mended"):
+    with pytest.raises(
+        InputError, match=r"a\.gz, line 3, column 3: index 4 is beyond the 4 features; have it mended"
+    ):
         read_svmlight(file, n_features=4, too_wide="have it mended")
 
 
@@ -375,7 +404,9 @@ def test_huge_indices(write: Any, last: int, first: int) -> None:
     assert (data.X.indices.astype(np.int64) + base).tolist() == [first, last, last - 1, last, 7]
     assert data.X.data.tolist() == [2, 1, 3, 4, 1]
     assert data.X.indptr.tolist() == [0, 2, 4, 5]
-    (block,) = stream_svmlight(file, zero_based="yes" if first == 0 else "no") if last < HIGHEST or first else [data]
+    (block,) = (
+        stream_svmlight(file, zero_based="yes" if first == 0 else "no") if last < HIGHEST or first else [data]
+    )
     assert block.X.indices.tolist() == data.X.indices.tolist()
     with pytest.raises(InputError, match=f"line 1, column {len(str(last)) + 10}: index {last} occurs twice"):
         read_svmlight(write(f"1 {last}:1 {first}:2 {last}:3\n".encode()))
@@ -413,7 +444,9 @@ def test_the_numbers_written_are_the_numbers_read(rows: Any, blanks: list[str]) 
     part = parse_piece(np.frombuffer(content, dtype=np.uint8), ANY)
     expected = [sorted(entries.items()) for _, entries in rows]
     assert part.labels.tobytes() == np.array([label for label, _ in rows]).tobytes()
-    assert part.values.tobytes() == np.array([value for entries in expected for _, value in entries]).tobytes()
+    assert (
+        part.values.tobytes() == np.array([value for entries in expected for _, value in entries]).tobytes()
+    )
     assert part.columns.tolist() == [index for entries in expected for index, _ in entries]
     assert np.diff(part.starts).tolist() == [len(entries) for entries in expected]
     assert part.lines == len(rows)
@@ -422,10 +455,55 @@ def test_the_numbers_written_are_the_numbers_read(rows: Any, blanks: list[str]) 
 # pieces of lines that are right, nearly right and wrong
 WORDS = st.sampled_from(
     [
-        *("1", "-1", "+0.5", "1e3", "2E-2", ".5", "5.", ".", "e5", "1e", "nan", "-inf", "1_0", "0x1", "1,2", "--1"),
-        *("1:1", "2:-.5", "3:1e-7", "07:1", "1:2:3", ":1", "4:", "qid:3", "qid:", "qid:x", "qi", "9:1e400", "5:1e-400"),
+        *(
+            "1",
+            "-1",
+            "+0.5",
+            "1e3",
+            "2E-2",
+            ".5",
+            "5.",
+            ".",
+            "e5",
+            "1e",
+            "nan",
+            "-inf",
+            "1_0",
+            "0x1",
+            "1,2",
+            "--1",
+        ),
+        *(
+            "1:1",
+            "2:-.5",
+            "3:1e-7",
+            "07:1",
+            "1:2:3",
+            ":1",
+            "4:",
+            "qid:3",
+            "qid:",
+            "qid:x",
+            "qi",
+            "9:1e400",
+            "5:1e-400",
+        ),
         *("8:123456789012345678901", "6:1.", "6:.5e+1", "+6:1", "-6:1", "4294967295:1", "4294967296:1"),
-        *("1000000000000000000:1", "#", "# 1:1", "#1 2:2", "\x00", "\x0b", "\x0c", "\x85", "\xa0", "é", "\r", "\t", ""),
+        *(
+            "1000000000000000000:1",
+            "#",
+            "# 1:1",
+            "#1 2:2",
+            "\x00",
+            "\x0b",
+            "\x0c",
+            "\x85",
+            "\xa0",
+            "é",
+            "\r",
+            "\t",
+            "",
+        ),
     ]
 )
 LINES = st.lists(st.tuples(WORDS, st.sampled_from([" ", "  ", "\t", "\r", "", " \x0b"])), max_size=7).map(
@@ -494,7 +572,10 @@ def test_neither_pieces_nor_threads_nor_streaming_make_a_difference(
             same(read_svmlight(zipped, threads=threads), whole)
         assert counts_from_zero(file) == whole.zero_based
     for path in (file, zipped):
-        joined(stream_svmlight(path, zero_based="yes" if whole.zero_based else "no", threads=3, block=piece), whole)
+        joined(
+            stream_svmlight(path, zero_based="yes" if whole.zero_based else "no", threads=3, block=piece),
+            whole,
+        )
 
 
 def joined(blocks: Any, whole: Data) -> None:
@@ -503,12 +584,17 @@ def joined(blocks: Any, whole: Data) -> None:
     assert np.concatenate([block.y for block in found]).tobytes() == whole.y.tobytes()
     assert np.concatenate([block.X.data for block in found]).tobytes() == whole.X.data.tobytes()
     assert np.concatenate([block.X.indices for block in found]).tolist() == whole.X.indices.tolist()
-    assert np.concatenate([np.diff(block.X.indptr) for block in found]).tolist() == np.diff(whole.X.indptr).tolist()
+    assert (
+        np.concatenate([np.diff(block.X.indptr) for block in found]).tolist()
+        == np.diff(whole.X.indptr).tolist()
+    )
     assert max(block.X.shape[1] for block in found) == whole.X.shape[1]
     row = 0
     for block in found:
         assert block.first == row
-        assert [block.line(k) for k in range(block.y.size)] == [whole.line(row + k) for k in range(block.y.size)]
+        assert [block.line(k) for k in range(block.y.size)] == [
+            whole.line(row + k) for k in range(block.y.size)
+        ]
         row += block.y.size
     assert found[-1].done in (0.0, 1.0)
 
@@ -577,9 +663,12 @@ def test_the_standard_input(monkeypatch: pytest.MonkeyPatch, write: Any, pack: A
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"), [(b"", "nothing came"), (b"# x\n", "no rows in it"), (b"PK\x03\x04", "a zip archive")]
+    ("content", "complaint"),
+    [(b"", "nothing came"), (b"# x\n", "no rows in it"), (b"PK\x03\x04", "a zip archive")],
 )
-def test_a_standard_input_without_rows(monkeypatch: pytest.MonkeyPatch, content: bytes, complaint: str) -> None:
+def test_a_standard_input_without_rows(
+    monkeypatch: pytest.MonkeyPatch, content: bytes, complaint: str
+) -> None:
     from_stdin(monkeypatch, content)
     with pytest.raises(InputError, match=f"^standard input: .*{complaint}"):
         read_svmlight("-")
@@ -591,7 +680,9 @@ SHAPE = "from dualgap.files import read_svmlight as r; d = r('-', zero_based='no
 def test_a_pipe_may_pause_anywhere(write: Any) -> None:
     """Every byte of the mark and the first lines comes on its own."""
     content = b"\xef\xbb\xbf1 3:1\n-1 1:2"
-    with subprocess.Popen([sys.executable, "-c", SHAPE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", SHAPE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for k in range(len(content)):

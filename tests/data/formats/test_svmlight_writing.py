@@ -58,7 +58,9 @@ def test_round_trip(tmp_path_factory: Any, rows: Any, zero_based: bool, suffix: 
 
 def test_scikit_learn_reads_it_too(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    X = sp.random_array((300, 40), density=0.2, rng=rng, format="csr", data_sampler=lambda size: rng.normal(size=size))
+    X = sp.random_array(
+        (300, 40), density=0.2, rng=rng, format="csr", data_sampler=lambda size: rng.normal(size=size)
+    )
     y = rng.normal(size=300)
     write_svmlight(tmp_path / "a.svm", X, y, zero_based=True)
     found, labels = load_svmlight_file(str(tmp_path / "a.svm"), n_features=40, zero_based=True)

@@ -1,4 +1,6 @@
-"""From one file of rows to another: text to store, store to text, and either to itself, packed or shuffled anew."""
+"""From one file of rows to another: text to store, store to text, and either to itself, packed or shuffled
+anew.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def is_store_name(path: str | os.PathLike[str]) -> bool:
         name = name.removesuffix(suffix)
     if not name.endswith(_TEXTS):
         raise InputError(
-            f"{path}: the name does not tell what to write; {', '.join(_STORES)} for a store, {', '.join(_TEXTS)} for "
+            f"{path}: the name does not tell what to write; {', '.join(_STORES)} for a store, "
+            f"{', '.join(_TEXTS)} for "
             f"svmlight text, which {', '.join(_PACKED)} may follow"
         )
     return False
@@ -99,7 +102,9 @@ def convert(
     check_destination(destination, IN=source, **inputs)
     if not to_store:
         if weights or names or compression or dtype != "auto":
-            raise InputError("weights, names, dtype and compression are for stores; text has no place for them")
+            raise InputError(
+                "weights, names, dtype and compression are for stores; text has no place for them"
+            )
         _to_text(source, destination, n_features, zero_based, told, warned or told)
         return None
     options = Options(None if keep_order else seed, dtype, compression, memory_budget)
@@ -143,9 +148,13 @@ def _to_text(
         from_zero = bool(header.zero_based)
         lost = [word for word, has in (("weights", header.weighted), ("names", header.feature_names)) if has]
         if lost:
-            warned(f"{source}: text has no place for the {' and '.join(lost)} of this store: they are left out")
+            warned(
+                f"{source}: text has no place for the {' and '.join(lost)} of this store: they are left out"
+            )
     else:
-        from_zero = zero_based == "yes" or (zero_based == "auto" and not read_once(source) and counts_from_zero(source))
+        from_zero = zero_based == "yes" or (
+            zero_based == "auto" and not read_once(source) and counts_from_zero(source)
+        )
         zero_based = "yes" if from_zero else "no"
 
     def blocks() -> Iterator[tuple[Any, Floats]]:

@@ -1,4 +1,6 @@
-"""Rows of files too large for memory, as feeds: a store, or anything that yields chunks of rows again and again."""
+"""Rows of files too large for memory, as feeds: a store, or anything that yields chunks of rows again and
+again.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,11 @@ _COUNTS = sys.version_info < (3, 14)  # later ones borrow references without cou
 
 
 class StoreFeed:
-    """The batches of a store, read with ``preadv`` into memory of their own: nothing is mapped, nothing is kept.
+    """The batches of a store, read with ``preadv`` into memory of their own: nothing is mapped, nothing is
+    kept.
 
-    The first time, a batch must have its checksum. Later it must have the sums of words that it had then, which take a
-    tenth of the time, in a file that nobody has touched.
+    The first time, a batch must have its checksum. Later it must have the sums of words that it had then,
+    which take a tenth of the time, in a file that nobody has touched.
     """
 
     steady = True
@@ -103,19 +106,25 @@ class StoreFeed:
             found = checksum(starts, columns, values, y, weight)
             if found != self.store.header.checksums[k]:
                 raise InputError(
-                    f"{self.name}: batch {k} (rows {span.start} to {span.stop - 1}) is damaged: its checksum is "
+                    f"{self.name}: batch {k} (rows {span.start} to {span.stop - 1}) is damaged: its "
+                    "checksum is "
                     f"{found} and should be {self.store.header.checksums[k]}; convert the file anew"
                 )
             sound = starts[0] == 0 and starts[-1] == columns.size and bool((np.diff(starts) >= 0).all())
             if not sound or (columns.size and int(columns.max()) >= self.d):
                 raise InputError(
-                    f"{self.name}: batch {k} (rows {span.start} to {span.stop - 1}) is damaged: its entries are not "
+                    f"{self.name}: batch {k} (rows {span.start} to {span.stop - 1}) is damaged: its entries "
+                    "are not "
                     "those of the header; convert the file anew"
                 )
             self._sums[k] = _sums(buffer)
         elif self._sums[k] != _sums(buffer):
-            raise InputError(f"{self.name}: batch {k} is not what it was when it was read before; start the run anew")
-        rows = CSR(canonical(values, values.dtype), canonical(columns, np.uint32), canonical(starts, np.int64))
+            raise InputError(
+                f"{self.name}: batch {k} is not what it was when it was read before; start the run anew"
+            )
+        rows = CSR(
+            canonical(values, values.dtype), canonical(columns, np.uint32), canonical(starts, np.int64)
+        )
         return Chunk(rows, canonical(y, np.float64), weight, span)
 
     def _buffer(self, size: int) -> Any:
@@ -148,7 +157,9 @@ class StoreFeed:
             except OSError as error:
                 raise InputError(f"{self.name}: batch {k} cannot be read: {error.strerror}") from None
             if count == 0:
-                raise InputError(f"{self.name}: ends within batch {k}: the file was cut short; convert it anew")
+                raise InputError(
+                    f"{self.name}: ends within batch {k}: the file was cut short; convert it anew"
+                )
             view, at = view[count:], at + count
 
     def _look(self) -> tuple[int, int]:
@@ -200,10 +211,11 @@ def _places(store: Store) -> list[tuple[int, int, list[tuple[int, int, Any]]]]:
 
 
 class ChunkFeed:
-    """Chunks of rows from a function that begins an iterator over them: ``(X, y)`` or ``(X, y, sample_weight)``.
+    """Chunks of rows from a function that begins an iterator over them: ``(X, y)`` or ``(X, y,
+    sample_weight)``.
 
-    It is called for every pass, and must yield the same chunks each time. All chunks are read once at the beginning, to
-    know how many rows and columns there are.
+    It is called for every pass, and must yield the same chunks each time. All chunks are read once at the
+    beginning, to know how many rows and columns there are.
     """
 
     steady = False
@@ -248,7 +260,9 @@ class ChunkFeed:
                 self._next += 1
             X, y, weight = _parts(next(self._iterator))
         except StopIteration:
-            raise InputError(f"{self.name}: ended at chunk {self._next}, and had {self.chunks} before") from None
+            raise InputError(
+                f"{self.name}: ended at chunk {self._next}, and had {self.chunks} before"
+            ) from None
         self._next += 1
         matrix = sp.csr_array(X)
         span = slice(int(self._starts[k]), int(self._starts[k + 1]))
@@ -259,14 +273,20 @@ class ChunkFeed:
             matrix.sum_duplicates()
         dtype = np.float32 if self.value_bytes == 4 else np.float64
         rows = CSR(
-            canonical(matrix.data, dtype), canonical(matrix.indices, np.uint32), canonical(matrix.indptr, np.int64)
+            canonical(matrix.data, dtype),
+            canonical(matrix.indices, np.uint32),
+            canonical(matrix.indptr, np.int64),
         )
         labels = np.asarray(y, dtype=np.float64)
         share = np.ones(labels.shape) if weight is None else np.asarray(weight, dtype=np.float64)
         if labels.shape != (matrix.shape[0],) or share.shape != labels.shape:
-            raise InputError(f"{self.name}: chunk {k} has {labels.shape} labels and {share.shape} weights for its rows")
+            raise InputError(
+                f"{self.name}: chunk {k} has {labels.shape} labels and {share.shape} weights for its rows"
+            )
         if not (np.isfinite(labels).all() and np.isfinite(share).all() and (share >= 0).all()):
-            raise InputError(f"{self.name}: chunk {k} has other labels or weights than before: not finite, or negative")
+            raise InputError(
+                f"{self.name}: chunk {k} has other labels or weights than before: not finite, or negative"
+            )
         return Chunk(rows, canonical(labels, np.float64), canonical(share, np.float64), span)
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:

@@ -38,7 +38,9 @@ def parquet_feed(
 
     def chunks() -> Iterator[tuple[Any, Any, Any]]:
         for file in files:
-            for batch in _opened(file).iter_batches(_ROWS, columns=[*names, label, *([weight] if weight else [])]):
+            for batch in _opened(file).iter_batches(
+                _ROWS, columns=[*names, label, *([weight] if weight else [])]
+            ):
                 if batch.num_rows:
                     features = np.column_stack([_numbers(file, batch, name) for name in names])
                     share = None if weight is None else _numbers(file, batch, weight)
@@ -56,7 +58,9 @@ def _opened(file: Path) -> Any:
     except FileNotFoundError:
         raise InputError(f"{file}: no such file") from None
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file}: no Parquet file, or a damaged one: {' '.join(str(error).split())}") from None
+        raise InputError(
+            f"{file}: no Parquet file, or a damaged one: {' '.join(str(error).split())}"
+        ) from None
 
 
 def _columns(files: list[Path], others: set[str]) -> list[str]:
@@ -66,7 +70,9 @@ def _columns(files: list[Path], others: set[str]) -> list[str]:
         found = _opened(file).schema_arrow.names
         missing = others - set(found)
         if missing:
-            raise InputError(f"{file}: there is no column {sorted(missing)[0]!r}; there are: {', '.join(found[:8])}")
+            raise InputError(
+                f"{file}: there is no column {sorted(missing)[0]!r}; there are: {', '.join(found[:8])}"
+            )
         if first is not None and found != first:
             raise InputError(f"{file}: other columns than {files[0]} has")
         first = found

@@ -1,4 +1,6 @@
-"""The one reader of the program: what kind a file is shows in its content, and every kind becomes ``Data``."""
+"""The one reader of the program: what kind a file is shows in its content, and every kind becomes
+``Data``.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def read_data(
 ) -> Data:
     """All rows of a file, in memory: a store or svmlight text, see :func:`read_svmlight`."""
     if kind_of(path) != "store":
-        return read_svmlight(path, n_features=n_features, zero_based=zero_based, threads=threads, too_wide=too_wide)
+        return read_svmlight(
+            path, n_features=n_features, zero_based=zero_based, threads=threads, too_wide=too_wide
+        )
     _refuse_base(path, zero_based)
     return _widened(Store(path).read(), n_features, too_wide)
 
@@ -53,7 +57,9 @@ def stream_data(
     too_wide: str = _MEND,
     block: int | None = None,
 ) -> Iterator[Data]:
-    """The rows of a file in blocks, in bounded memory. Text is read twice where it must first be seen how it counts."""
+    """The rows of a file in blocks, in bounded memory. Text is read twice where it must first be seen how it
+    counts.
+    """
     if kind_of(path) == "store":
         _refuse_base(path, zero_based)
         for data in Store(path).blocks():
@@ -63,7 +69,8 @@ def stream_data(
     if zero_based == "auto":
         if read_once(path):
             raise InputError(
-                f"{shown(path)}: can be read only once, so say how its indices count, with --zero-based yes or no"
+                f"{shown(path)}: can be read only once, so say how its indices count, with --zero-based yes "
+                "or no"
             )
         zero_based = "yes" if counts_from_zero(path) else "no"
     yield from stream_svmlight(
@@ -87,7 +94,8 @@ def _widened(data: Data, n_features: int | None, too_wide: str) -> Data:
         entry = int(beyond.argmax())
         row = int((data.X.indptr > entry).argmax()) - 1
         raise InputError(
-            f"{data.place(row)}: column {data.X.indices[entry]} is beyond the {n_features} features; {too_wide}"
+            f"{data.place(row)}: column {data.X.indices[entry]} is beyond the {n_features} features; "
+            f"{too_wide}"
         )
     X = data.X.copy() if not data.X.data.flags.writeable else data.X
     X.resize(X.shape[0], n_features)

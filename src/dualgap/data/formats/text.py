@@ -1,4 +1,6 @@
-"""Text that may be compressed, in pieces that end where a line ends. Plain files are mapped, all others streamed."""
+"""Text that may be compressed, in pieces that end where a line ends. Plain files are mapped, all others
+streamed.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ STDIN = Path("-")
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some whole lines. ``done`` is how much of the file has been read with them, from 0 to 1 (0: nobody knows)."""
+    """Some whole lines. ``done`` is how much of the file has been read with them, from 0 to 1 (0: nobody
+    knows).
+    """
 
     text: Bytes
     done: float = 0.0
@@ -128,8 +132,8 @@ class _DamageError(Exception):
 class _Unpacked:
     """What compressed data hold: stream after stream, up to the last byte of the file.
 
-    ``bz2.BZ2File`` and ``lzma.LZMAFile`` take whatever follows the first stream and is no stream for the end of the
-    data. The rows of a damaged later stream would be missing, and nobody would know.
+    ``bz2.BZ2File`` and ``lzma.LZMAFile`` take whatever follows the first stream and is no stream for the end
+    of the data. The rows of a damaged later stream would be missing, and nobody would know.
     """
 
     def __init__(self, raw: IO[bytes], form: _Format) -> None:
@@ -176,11 +180,15 @@ class _Unpacked:
 _INPUT = 1 << 17  # compressed bytes read at a time
 _MAGIC = 8  # bytes are enough to know a stream by its beginning
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_SKIPPABLE = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))  # frames of metadata, with no text
+_SKIPPABLE = tuple(
+    bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60)
+)  # frames of metadata, with no text
 _FORMATS = {
     ".gz": _Format("gzip", b"\x1f\x8b", (b"\x1f\x8b",), 1, _Member),
     ".bz2": _Format("bzip2", b"BZh", (b"BZh",), 0, bz2.BZ2Decompressor),
-    ".xz": _Format("xz", b"\xfd7zXZ\x00", (b"\xfd7zXZ\x00",), 4, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)),
+    ".xz": _Format(
+        "xz", b"\xfd7zXZ\x00", (b"\xfd7zXZ\x00",), 4, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)
+    ),
     ".zst": _Format("zstd", _ZSTD, (_ZSTD, *_SKIPPABLE), 0, _Frame),
 }
 _FOREIGN = {
@@ -195,7 +203,9 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
-    """The text of a file in pieces of some megabytes, each of which ends with a line (and a newline, come what may)."""
+    """The text of a file in pieces of some megabytes, each of which ends with a line (and a newline, come
+    what may).
+    """
     size = size or PIECE
     with _opened(path) as (raw, packed):
         if packed is None and path != STDIN and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
@@ -324,7 +334,9 @@ def _format(path: Path, head: bytes) -> _Format | None:
     for suffix, found in _FORMATS.items():
         if head.startswith(found.magic) and found != promised:
             stem = path.with_suffix("") if promised else path
-            raise InputError(f"{path}: {found.name} data under a name that says otherwise; rename it to {stem}{suffix}")
+            raise InputError(
+                f"{path}: {found.name} data under a name that says otherwise; rename it to {stem}{suffix}"
+            )
     _refuse_foreign(path, head)
     if promised is not None and not head.startswith(promised.magic):
         raise InputError(
@@ -350,5 +362,6 @@ def _read(path: Path, stream: Any, packed: _Format | None, size: int, lines: int
     except _DamageError as damage:
         assert packed is not None
         raise InputError(
-            f"{shown(path)}: the {packed.name} data are {damage} (after some {lines} lines); copy or pack the file anew"
+            f"{shown(path)}: the {packed.name} data are {damage} (after some {lines} lines); copy or pack "
+            "the file anew"
         ) from None

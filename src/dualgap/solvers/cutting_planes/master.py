@@ -1,22 +1,25 @@
-"""What the cutting-plane solvers share: cuts, their master problem, and the dual point behind its multipliers.
+"""What the cutting-plane solvers share: cuts, their master problem, and the dual point behind its
+multipliers.
 
-The mean hinge loss R(w) = 1/N sum c_i max(0, m - y_i s_i) is bounded from below by its tangents. A cut is the tangent
-at some point: with the members M = {i: y_i s_i < m} there,
+The mean hinge loss R(w) = 1/N sum c_i max(0, m - y_i s_i) is bounded from below by its tangents. A cut is the
+tangent at some point: with the members M = {i: y_i s_i < m} there,
 
     R(w, b) >= offset - <gradient, w> - pull b,
     offset = m/N sum_M c_i,   gradient = 1/N sum_M c_i y_i x_i,   pull = 1/N sum_M c_i y_i.
 
-The master problem replaces R by the highest of the cuts (and 0). Its dual, over multipliers t >= 0 with sum t <= 1, is
+The master problem replaces R by the highest of the cuts (and 0). Its dual, over multipliers t >= 0 with sum t
+<= 1, is
 
     maximise  offset't - lam/2 |w|^2 - centre z - z^2 / (2 mu),   w = 1/lam sum t gradient,  z = sum t pull
 
-(the last two terms for a bias centred with strength mu), a small quadratic program for DAQP (Arnstrom, Bemporad and
-Axehill, IEEE TAC 2022). Its multipliers are a dual point of the whole problem: beta_i = y_i sum of t over the cuts that
-i is a member of, in the box because sum t <= 1. Memberships are kept as bits.
+(the last two terms for a bias centred with strength mu), a small quadratic program for DAQP (Arnstrom,
+Bemporad and Axehill, IEEE TAC 2022). Its multipliers are a dual point of the whole problem: beta_i = y_i sum
+of t over the cuts that i is a member of, in the box because sum t <= 1. Memberships are kept as bits.
 
-A cut that is known already adds nothing: the master problem was not solved accurately enough. It is then solved again
-with its ridge centred at the last multipliers (the proximal point method) and a search along that step, which takes the
-error of the ridge away. Where that changes nothing, or takes too long, the run ends: float64 allows no more.
+A cut that is known already adds nothing: the master problem was not solved accurately enough. It is then
+solved again with its ridge centred at the last multipliers (the proximal point method) and a search along
+that step, which takes the error of the ridge away. Where that changes nothing, or takes too long, the run
+ends: float64 allows no more.
 """
 
 from __future__ import annotations
@@ -62,7 +65,9 @@ def no_cuts(n: int, d: int) -> Cuts:
     """Before the first cut."""
     empty = np.zeros(0)
     members = np.zeros((0, (n + 7) // 8), dtype=np.uint8)
-    return Cuts(np.zeros((0, d)), empty, empty, members, np.zeros((0, 0)), empty, np.zeros(0, dtype=np.int64), 0)
+    return Cuts(
+        np.zeros((0, d)), empty, empty, members, np.zeros((0, 0)), empty, np.zeros(0, dtype=np.int64), 0
+    )
 
 
 def scores(problem: Problem, w: Floats, b: float) -> Floats:
@@ -147,10 +152,11 @@ def _value(problem: Problem, cuts: Cuts, linear: Floats, multipliers: Floats) ->
 
 
 def _further(problem: Problem, cuts: Cuts, linear: Floats, multipliers: Floats) -> Floats:
-    """Beyond the new multipliers, away from the last ones, to the best point on that ray within the constraints.
+    """Beyond the new multipliers, away from the last ones, to the best point on that ray within the
+    constraints.
 
-    Where the master is curved less than the ridge, a proximal step is much too short. The curvature along it is
-    computed from the gradients: in ``products`` it may be rounding error alone.
+    Where the master is curved less than the ridge, a proximal step is much too short. The curvature along it
+    is computed from the gradients: in ``products`` it may be rounding error alone.
     """
     step = multipliers - cuts.multipliers
     push, total = step @ cuts.gradients, float(step.sum())
@@ -177,7 +183,8 @@ def exhausted(cuts: Cuts) -> Reason | None:
         return None
     return Reason(
         "stalled",
-        "there is no new cut, and float64 does not solve the master problem over those known more accurately; "
+        "there is no new cut, and float64 does not solve the master problem over those known more "
+        "accurately; "
         "rescale the columns of X, loosen the gap asked for or try another solver",
     )
 
@@ -185,8 +192,9 @@ def exhausted(cuts: Cuts) -> Reason | None:
 def _quadratic_program(hessian: Floats, linear: Floats, warm: Floats, *, proximal: bool) -> Floats:
     """min 1/2 t'Ht + linear't over t >= 0, sum t <= 1; with ``proximal`` the ridge is centred at the last t.
 
-    Cuts may be almost dependent, and an active-set method can then go round in circles from a warm start: a cold one,
-    and a little more convexity, have always got out of that. Any t within the constraints is a valid dual point.
+    Cuts may be almost dependent, and an active-set method can then go round in circles from a warm start: a
+    cold one, and a little more convexity, have always got out of that. Any t within the constraints is a
+    valid dual point.
     """
     import daqp
 

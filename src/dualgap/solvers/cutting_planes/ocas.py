@@ -1,10 +1,11 @@
-"""OCAS: cutting planes with an exact line search and a better choice of cut (Franc and Sonnenburg, ICML 2008).
+"""OCAS: cutting planes with an exact line search and a better choice of cut (Franc and Sonnenburg, ICML
+2008).
 
 The master problem's solution alone is a poor primal point. OCAS keeps the best point so far and, each round,
 
 1. solves the master problem: w_cp;
-2. moves the best point to the minimum of P on the ray from it through w_cp, found exactly from the sorted breakpoints
-   at which rows cross the margin;
+2. moves the best point to the minimum of P on the ray from it through w_cp, found exactly from the sorted
+   breakpoints at which rows cross the margin;
 3. takes the next cut not at w_cp but at ``(1 - MIX) w_best + MIX w_cp``, where P is lower.
 
 Scores are linear in w, so one pass for those of w_cp is enough: all others are interpolated.
@@ -24,10 +25,22 @@ from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...training.loop import Counts
 from ...training.stopping import Reason
-from .master import Cuts, add_cut, dual_point, exhausted, master_point, mean_loss, no_cuts, scores, slack, solve_master
+from .master import (
+    Cuts,
+    add_cut,
+    dual_point,
+    exhausted,
+    master_point,
+    mean_loss,
+    no_cuts,
+    scores,
+    slack,
+    solve_master,
+)
 
 MIX = 0.1
-FARTHEST = 1e6  # of a step, in units of the way to the master's solution: it multiplies the rounding error of that way
+# of a step, in units of the way to the master's solution: it multiplies the rounding error of that way
+FARTHEST = 1e6
 
 
 class State(NamedTuple):
@@ -53,9 +66,12 @@ class OCAS:
     """The optimised cutting-plane algorithm."""
 
     r: float = field(
-        default=0.0, metadata={"help": "also stop when P is within this fraction of the master's bound (0: never)"}
+        default=0.0,
+        metadata={"help": "also stop when P is within this fraction of the master's bound (0: never)"},
     )
-    q: float = field(default=0.0, metadata={"help": "also stop when P (mean form) is at most this (0: never)"})
+    q: float = field(
+        default=0.0, metadata={"help": "also stop when P (mean form) is at most this (0: never)"}
+    )
 
     name = "ocas"
     summary = "cutting planes with an exact line search, for the hinge loss"
@@ -105,7 +121,9 @@ class OCAS:
         return Point(state.w, state.b, dual_point(problem, state.cuts))
 
     def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
-        """The best point stays where it is; only the centre of the master's bias moves, and that is the problem's."""
+        """The best point stays where it is; only the centre of the master's bias moves, and that is the
+        problem's.
+        """
         return state, state.b
 
     def finished(self, state: State) -> Reason | None:
@@ -144,7 +162,9 @@ def line_search(
 def _breakpoints(
     y: Floats, weight: Floats, score: Floats, score_to: Floats, margin: float, at: Floats, jumps: Floats
 ) -> tuple[int, float]:
-    """Where rows begin or cease to lose, N times the jumps there; their number, and N times the pull of the losing."""
+    """Where rows begin or cease to lose, N times the jumps there; their number, and N times the pull of the
+    losing.
+    """
     count, losing = 0, 0.0
     for i in range(y.shape[0]):
         short = margin - y[i] * score[i]  # loses where positive
@@ -161,7 +181,9 @@ def _breakpoints(
 
 @kernel
 def _zero(at: Floats, jumps: Floats, level: float, curvature: float, total: float) -> float:
-    """Where ``level + curvature k + (jumps up to k) / N`` reaches 0 from below; by selection, in linear time."""
+    """Where ``level + curvature k + (jumps up to k) / N`` reaches 0 from below; by selection, in linear
+    time.
+    """
     first, last = 0, at.shape[0]
     while first < last:
         pivot = at[first + (last - first) // 2]

@@ -1,8 +1,9 @@
-"""SVMperf: the 1-slack cutting-plane method for the hinge loss (Joachims, KDD 2006; Joachims, Finley and Yu, MLJ 2009).
+"""SVMperf: the 1-slack cutting-plane method for the hinge loss (Joachims, KDD 2006; Joachims, Finley and Yu,
+MLJ 2009).
 
-One round: take the tangent of the mean loss at the present w as a new cut, solve the master problem over all cuts, go
-to its solution. The violation of the newest cut, R(w) less the height of the highest cut before it, falls to 0; the
-paper's epsilon is where it may stop.
+One round: take the tangent of the mean loss at the present w as a new cut, solve the master problem over all
+cuts, go to its solution. The violation of the newest cut, R(w) less the height of the highest cut before it,
+falls to 0; the paper's epsilon is where it may stop.
 """
 
 from __future__ import annotations
@@ -18,7 +19,18 @@ from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ...training.loop import Counts
 from ...training.stopping import Reason
-from .master import Cuts, add_cut, dual_point, exhausted, master_point, mean_loss, no_cuts, scores, slack, solve_master
+from .master import (
+    Cuts,
+    add_cut,
+    dual_point,
+    exhausted,
+    master_point,
+    mean_loss,
+    no_cuts,
+    scores,
+    slack,
+    solve_master,
+)
 
 
 class State(NamedTuple):
@@ -52,7 +64,9 @@ class SVMperf:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon >= 0):
-            raise InputError(f"epsilon={self.epsilon!r} must be a finite number >= 0 (0 switches the rule off)")
+            raise InputError(
+                f"epsilon={self.epsilon!r} must be a finite number >= 0 (0 switches the rule off)"
+            )
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at w = 0, or at the warm start, without cuts."""
@@ -85,4 +99,6 @@ class SVMperf:
         """The paper's rule, where it is asked for; or there are no new cuts."""
         if self.epsilon == 0.0 or state.violation > self.epsilon:
             return exhausted(state.cuts)
-        return Reason("epsilon", f"the newest cut is violated by {state.violation:.3g} <= epsilon={self.epsilon:g}")
+        return Reason(
+            "epsilon", f"the newest cut is violated by {state.violation:.3g} <= epsilon={self.epsilon:g}"
+        )

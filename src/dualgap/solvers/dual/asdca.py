@@ -1,4 +1,5 @@
-"""Accelerated mini-batch stochastic dual coordinate ascent (Shalev-Shwartz and Zhang, NIPS 2013), for every loss.
+"""Accelerated mini-batch stochastic dual coordinate ascent (Shalev-Shwartz and Zhang, NIPS 2013), for every
+loss.
 
 Step t, with v = w(beta) (the gradient of g* at the mean dual), on a random batch I of m rows:
 
@@ -6,25 +7,28 @@ Step t, with v = w(beta) (the gradient of g* at the mean dual), on a random batc
     beta_i <- (1 - theta) beta_i - theta phi_i'(<u, x_i>)   for i in I
     w <- (1 - theta) w + theta v                            with the new v
 
-w is a running mean of the v's, so w = w(mix) for the same running mean of the duals, ``mix <- (1 - theta) mix + theta
-beta``: that is the pair to certify. Nothing costs O(d) or O(n) a step: w is kept as ``v + sigma h`` with sigma =
-(1 - theta)^t, and a change of v by a multiple of a row changes h by that multiple over -sigma; the mix of a row left
-alone for k steps is ``beta + (1 - theta)^k (mix - beta)``.
+w is a running mean of the v's, so w = w(mix) for the same running mean of the duals, ``mix <- (1 - theta) mix
++ theta beta``: that is the pair to certify. Nothing costs O(d) or O(n) a step: w is kept as ``v + sigma h``
+with sigma = (1 - theta)^t, and a change of v by a multiple of a row changes h by that multiple over -sigma;
+the mix of a row left alone for k steps is ``beta + (1 - theta)^k (mix - beta)``.
 
-theta, from the theory: with ``G = gamma lam N / max c_i |x_i|^2`` (the paper has |x_i| <= 1) and |phi''| <= 1/gamma,
+theta, from the theory: with ``G = gamma lam N / max c_i |x_i|^2`` (the paper has |x_i| <= 1) and |phi''| <=
+1/gamma,
 
     theta = 1/4 min(1, sqrt(G/m), G, G^(2/3) / m^(1/3))
 
-and the gap falls by a factor of e in 1/theta epochs. Larger values often work, and may diverge. Unless given, m is
-the largest batch for which the theory does not ask for a smaller theta: max(G, 1/G).
+and the gap falls by a factor of e in 1/theta epochs. Larger values often work, and may diverge. Unless given,
+m is the largest batch for which the theory does not ask for a smaller theta: max(G, 1/G).
 
-A loss with a kink enters through its smoothing ``phi_gamma* = phi* + gamma/2 beta^2`` (for the hinge, the smoothed
-hinge). It lies at most ``gamma/2 max beta^2`` below the loss, and its optimum need not be any better than that for the
-loss asked for. -phi_gamma'(s) is the dual step of the loss from beta = 0 at curvature gamma. ``gamma=auto`` begins at 1
-and divides by 4 once the smoothing makes up most of the gap: where the gap is at most twice that bound and a stage has
-lasted 3/theta epochs, or at a tenth of the bound. Certificates are those of the loss asked for.
+A loss with a kink enters through its smoothing ``phi_gamma* = phi* + gamma/2 beta^2`` (for the hinge, the
+smoothed hinge). It lies at most ``gamma/2 max beta^2`` below the loss, and its optimum need not be any better
+than that for the loss asked for. -phi_gamma'(s) is the dual step of the loss from beta = 0 at curvature
+gamma. ``gamma=auto`` begins at 1 and divides by 4 once the smoothing makes up most of the gap: where the gap
+is at most twice that bound and a stage has lasted 3/theta epochs, or at a tenth of the bound. Certificates
+are those of the loss asked for.
 
-Batches run in threads: they share out the rows for the scores, and v and h for the updates. The result is the same.
+Batches run in threads: they share out the rows for the scores, and v and h for the updates. The result is the
+same.
 """
 
 from __future__ import annotations
@@ -60,7 +64,9 @@ WORTH = 400_000  # entries in a batch from which on threads pay
 
 
 class Lagging(NamedTuple):
-    """The dual behind w, row by row as of step ``touched``, and the sum of its values at the steps before that."""
+    """The dual behind w, row by row as of step ``touched``, and the sum of its values at the steps before
+    that.
+    """
 
     mix: Floats
     touched: Any  # int64
@@ -111,7 +117,7 @@ class ASDCA:
     theta: str = field(default="theory", metadata={"help": "the step, a number in (0, 1], or theory"})
     gamma: str = field(
         default="auto",
-        metadata={"help": "for losses with kinks: how far to round them, or auto: less and less until the gap is met"},
+        metadata={"help": "for losses with kinks: how far to round them, or auto: less and less to the gap"},
     )
     output: str = field(default=LAST, metadata={"help": "last, or average (of the models from step T0 on)"})
     T0: int = field(
@@ -124,7 +130,9 @@ class ASDCA:
     def __post_init__(self) -> None:
         averaging.check_output(self.output, self.T0, (LAST, AVERAGE))
         if self.m < 0:
-            raise InputError(f"m={self.m!r} must be a number of rows >= 0 (0: as many as cost nothing in theory)")
+            raise InputError(
+                f"m={self.m!r} must be a number of rows >= 0 (0: as many as cost nothing in theory)"
+            )
         theta, gamma = _number("theta", self.theta, "theory"), _number("gamma", self.gamma, "auto")
         if theta is not None and not 0.0 < theta <= 1.0:
             raise InputError(f"theta={self.theta} must lie in (0, 1], or be 'theory'")
@@ -136,7 +144,9 @@ class ASDCA:
         if self.m > problem.epoch_size:
             raise InputError(f"m={self.m} is more than the {problem.epoch_size} rows there are; lower m")
         if self.gamma != "auto" and math.isfinite(problem.loss.smoothness):
-            raise InputError(f"gamma={self.gamma} smooths a loss, and {problem.loss.name!r} is smooth; leave gamma out")
+            raise InputError(
+                f"gamma={self.gamma} smooths a loss, and {problem.loss.name!r} is smooth; leave gamma out"
+            )
         m, _, _ = self._constants(problem)
         averaging.check_T0(self.T0, steps / m, f"steps of {m} rows")
 
@@ -152,7 +162,8 @@ class ASDCA:
             stages = ", and is divided by 4 as often as the gap asks for" if self.gamma == "auto" else ""
             bound = left_by_smoothing(problem.loss, gamma)
             lines.append(
-                f"gamma={gamma:g} rounds the loss's kinks, which may leave a gap of {bound:.3g} in mean form{stages}"
+                f"gamma={gamma:g} rounds the loss's kinks, which may leave a gap of {bound:.3g} in mean "
+                f"form{stages}"
             )
         return lines
 
@@ -181,7 +192,9 @@ class ASDCA:
                 mean = _advance(problem, state, stop, pool)
                 state = state._replace(mean=Mean(*mean), steps=stop)
                 if stop == state.suffix.mark:
-                    suffix = averaging.turn(self.output, self.T0, state.suffix, stop, *_up_to_date(state), state.rng)
+                    suffix = averaging.turn(
+                        self.output, self.T0, state.suffix, stop, *_up_to_date(state), state.rng
+                    )
                     state = state._replace(suffix=suffix)
         return state
 
@@ -203,7 +216,9 @@ class ASDCA:
     def recompute_primal(self, problem: Problem, state: State) -> State:
         """v and w computed anew from the duals, so that rounding errors do not pile up."""
         v, v_bias = problem.model_of(state.beta, state.mean.v_bias)
-        w, b = problem.model_of(_up_to_date(state)[0], state.mean.v_bias + state.mean.sigma * state.mean.h_bias)
+        w, b = problem.model_of(
+            _up_to_date(state)[0], state.mean.v_bias + state.mean.sigma * state.mean.h_bias
+        )
         mean = state.mean._replace(sigma=1.0, v_bias=v_bias, h_bias=b - v_bias)
         return state._replace(v=v, h=w - v, mean=mean, refreshed=state.steps)
 
@@ -287,9 +302,17 @@ def _advance(problem: Problem, state: State, stop: int, pool: ThreadPoolExecutor
     threads = getattr(problem.source, "threads", 1)
     run: Any = _batches if pool is None else partial(_threaded_batches, pool, threads)
     mean: Mean = run(
-        *block[:3], problem.loss, problem.scale, problem.bias_rate, *state[:7], state.m, state.theta, state.gamma,
-        state.steps, stop,
-    )  # fmt: skip
+        *block[:3],
+        problem.loss,
+        problem.scale,
+        problem.bias_rate,
+        *state[:7],
+        state.m,
+        state.theta,
+        state.gamma,
+        state.steps,
+        stop,
+    )
     return mean
 
 
@@ -323,7 +346,9 @@ def _threaded_batches(
         _pick(rng, order, m)
 
         def aim(edge: tuple[int, int], mean: Mean = mean) -> int:
-            return _aim(rows, y, loss, v, h, mean, theta, gamma, order[edge[0] : edge[1]], targets[edge[0] : edge[1]])
+            return _aim(
+                rows, y, loss, v, h, mean, theta, gamma, order[edge[0] : edge[1]], targets[edge[0] : edge[1]]
+            )
 
         entries = sum(pool.map(aim, edges))
         updates = _move(weight, beta, *lagging, order, targets, moves, theta, step)
@@ -363,7 +388,9 @@ def _batches(
         mean = _settle(h, mean, theta)
         _pick(rng, order, m)
         entries = _aim(rows, y, loss, v, h, mean, theta, gamma, order[:m], targets)
-        updates = _move(weight, beta, lagging.mix, lagging.touched, lagging.total, order, targets, moves, theta, step)
+        updates = _move(
+            weight, beta, lagging.mix, lagging.touched, lagging.total, order, targets, moves, theta, step
+        )
         entries += _add(rows, order, moves, scale, v)
         if theta < 1.0:
             entries += _add(rows, order, moves, -scale / mean.sigma, h)
@@ -377,7 +404,9 @@ def _settle(h: Floats, mean: Mean, theta: float) -> Mean:
     if mean.sigma >= SMALLEST and theta < 1.0:
         return mean
     h *= mean.sigma if theta < 1.0 else 0.0
-    return Mean(1.0, mean.v_bias, mean.h_bias * mean.sigma if theta < 1.0 else 0.0, mean.updates, mean.entries)
+    return Mean(
+        1.0, mean.v_bias, mean.h_bias * mean.sigma if theta < 1.0 else 0.0, mean.updates, mean.entries
+    )
 
 
 @kernel

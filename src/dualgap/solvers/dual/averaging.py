@@ -1,12 +1,14 @@
-"""Which dual iterate a solver hands over: the last one, the mean of a suffix of the run, or one of it at random.
+"""Which dual iterate a solver hands over: the last one, the mean of a suffix of the run, or one of it at
+random.
 
-Shalev-Shwartz and Zhang (JMLR 2013) average over the steps T0..T, or draw one of them. A solver names T0, or leaves it
-open: the end of a run is not known beforehand, so windows then begin at P, 2P, 4P... steps (P about an epoch), and the
-last window but one is reported. It covers the last half to three quarters of the run at any moment.
+Shalev-Shwartz and Zhang (JMLR 2013) average over the steps T0..T, or draw one of them. A solver names T0, or
+leaves it open: the end of a run is not known beforehand, so windows then begin at P, 2P, 4P... steps (P about
+an epoch), and the last window but one is reported. It covers the last half to three quarters of the run at
+any moment.
 
-Only duals are kept. w(beta) is linear in beta, so the mean of the w's is w of the mean. A mean takes no work between
-steps either: a solver adds up the duals of a row only when it changes it, and tells the sum of all rows when asked.
-Memory: four numbers a row, none where the last iterate is asked for.
+Only duals are kept. w(beta) is linear in beta, so the mean of the w's is w of the mean. A mean takes no work
+between steps either: a solver adds up the duals of a row only when it changes it, and tells the sum of all
+rows when asked. Memory: four numbers a row, none where the last iterate is asked for.
 """
 
 from __future__ import annotations
@@ -46,13 +48,17 @@ def check_output(output: str, T0: int, outputs: tuple[str, ...] = OUTPUTS) -> No
     if T0 < 0:
         raise InputError(f"T0={T0!r} must be a number of steps >= 0 (0: half of the run, whenever it ends)")
     if T0 > 0 and output == LAST:
-        raise InputError(f"T0={T0!r} goes with output=average or output=random; set one of them or leave T0 out")
+        raise InputError(
+            f"T0={T0!r} goes with output=average or output=random; set one of them or leave T0 out"
+        )
 
 
 def check_T0(T0: int, steps: float, what: str = "steps") -> None:
     """A window must begin before the run ends."""
     if steps <= T0:
-        raise InputError(f"T0={T0} is beyond the run of {steps:.0f} {what}; lower T0 or raise max_steps or max_epochs")
+        raise InputError(
+            f"T0={T0} is beyond the run of {steps:.0f} {what}; lower T0 or raise max_steps or max_epochs"
+        )
 
 
 def begin(output: str, T0: int, n: int, period: int) -> Suffix:
@@ -71,12 +77,16 @@ def next_event(output: str, suffix: Suffix, now: int) -> float:
 
 
 def turn(output: str, T0: int, suffix: Suffix, now: int, beta: Floats, total: Floats, rng: Words) -> Suffix:
-    """Begin windows and draw duals, as is due at this step; ``total`` is the sum of the duals of the steps before."""
+    """Begin windows and draw duals, as is due at this step; ``total`` is the sum of the duals of the steps
+    before.
+    """
     windows = [suffix.now, suffix.next]
     if output == RANDOM:
         windows = [_draw(window, beta, now, rng) if window.due == now > 0 else window for window in windows]
     if now == suffix.mark:
-        fresh = Window(now, total.copy(), 0) if output == AVERAGE else _draw(Window(now, beta, 0), beta, now, rng)
+        fresh = (
+            Window(now, total.copy(), 0) if output == AVERAGE else _draw(Window(now, beta, 0), beta, now, rng)
+        )
         if T0:
             return suffix._replace(now=fresh, next=fresh._replace(due=0), mark=-1)
         return suffix._replace(now=windows[1], next=fresh, mark=2 * now)

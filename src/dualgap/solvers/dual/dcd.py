@@ -3,40 +3,43 @@
     maximise  D(beta) = -1/N sum_i c_i phi*(-beta_i) - lam/2 |w(beta)|^2 + bias term
 
 one coordinate at a time, exactly (Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithm 1 and 3;
-Shalev-Shwartz and Zhang, JMLR 2013). w = w(beta) and b = b(beta) are kept up to date, so a step costs the entries of
-one row. An epoch visits the active rows in a fresh random order: cyclic order is hopeless, and shuffled blocks of 512
-neighbours cost 3 to 18 times the passes on real files, whose neighbours are alike. Groups of four, where rows are
-short, hardly cost any, and what belongs to a row (dual, label, weight, length, offset) is fetched once for all four.
+Shalev-Shwartz and Zhang, JMLR 2013). w = w(beta) and b = b(beta) are kept up to date, so a step costs the
+entries of one row. An epoch visits the active rows in a fresh random order: cyclic order is hopeless, and
+shuffled blocks of 512 neighbours cost 3 to 18 times the passes on real files, whose neighbours are alike.
+Groups of four, where rows are short, hardly cost any, and what belongs to a row (dual, label, weight, length,
+offset) is fetched once for all four.
 
-With G the slope of the negated dual along a coordinate (left and right derivative where it has a kink), PG is its
-projection, 0 where the row is optimal.
+With G the slope of the negated dual along a coordinate (left and right derivative where it has a kink), PG is
+its projection, 0 where the row is optimal.
 
-Guesses. At w = w(beta) the duality gap is a sum over rows, 1/N sum_i c_i (phi(s_i) + phi*(-beta_i) + beta_i s_i), so
-visits tell what it is about: every fourth is looked at, and some hundreds make a guess. Rows that have left or rest
-are not in it, and those just visited have no gap for the moment; each evaluation says by which factor the last guess
-was wrong. Where the guess says that the gap asked for is reached, the solver pauses to be evaluated. A guess never
-counts as more than that.
+Guesses. At w = w(beta) the duality gap is a sum over rows, 1/N sum_i c_i (phi(s_i) + phi*(-beta_i) + beta_i
+s_i), so visits tell what it is about: every fourth is looked at, and some hundreds make a guess. Rows that
+have left or rest are not in it, and those just visited have no gap for the moment; each evaluation says by
+which factor the last guess was wrong. Where the guess says that the gap asked for is reached, the solver
+pauses to be evaluated. A guess never counts as more than that.
 
-Shrinking. A row that a visit finds at a bound or kink with its slopes pointing firmly there (left < 0 < right) leaves
-the active rows at once. It comes back when an evaluation, which computes the scores of all rows anyway, finds that it
-is no longer optimal. Where the gap of the active rows has fallen tenfold and no evaluation comes, the solver looks at
-the others itself, in the order in which they lie in memory, but for those whose slopes cannot have changed sign: a
-score moves by at most |x| |w - anchor|, the anchor being the w of the last look at all rows. On data of few columns
-that leaves few to read, on text it does not help. The rule of Hsieh et al. brings all rows back every so often, and
-lets them go an epoch later: twice the work on text.
+Shrinking. A row that a visit finds at a bound or kink with its slopes pointing firmly there (left < 0 <
+right) leaves the active rows at once. It comes back when an evaluation, which computes the scores of all rows
+anyway, finds that it is no longer optimal. Where the gap of the active rows has fallen tenfold and no
+evaluation comes, the solver looks at the others itself, in the order in which they lie in memory, but for
+those whose slopes cannot have changed sign: a score moves by at most |x| |w - anchor|, the anchor being the w
+of the last look at all rows. On data of few columns that leaves few to read, on text it does not help. The
+rule of Hsieh et al. brings all rows back every so often, and lets them go an epoch later: twice the work on
+text.
 
-Resting. A visit that gains less than visits did on average in the epoch before makes the row rest for 1 epoch, then 3,
-7... up to 31, until a visit gains as much as others again. (The frequencies of Glasmachers and Dogan, ACML 2013, adapt
-to the gains more smoothly; powers of two need one byte a row.) Where C is large most active rows lie between their
-bounds and hardly move: resting saves half to three quarters of the work to 1e-4 there. An epoch begins by going through
-the active rows for those that are awake, and shuffles only these: often they are one in twenty.
+Resting. A visit that gains less than visits did on average in the epoch before makes the row rest for 1
+epoch, then 3, 7... up to 31, until a visit gains as much as others again. (The frequencies of Glasmachers and
+Dogan, ACML 2013, adapt to the gains more smoothly; powers of two need one byte a row.) Where C is large most
+active rows lie between their bounds and hardly move: resting saves half to three quarters of the work to 1e-4
+there. An epoch begins by going through the active rows for those that are awake, and shuffles only these:
+often they are one in twenty.
 
-Foresight. In a first epoch w is the sum of the few rows seen so far: scores are much too small, and where C is small
-row after row steps to its upper bound, to come back in later epochs. The t rows seen are as good a sample as any, so w
-counts as n/t times as long, which makes a step one of the problem that has these t rows alone (Modified-SGD of
-Shalev-Shwartz and Zhang, which prepares the duals for SDCA). Where C is large, that problem would have hardly any
-regularisation while t is small; so the factor is (1 + r)/(t/n + r), with r = C |x|^2 of the average row, times the
-largest curvature of the loss if that is below 1.
+Foresight. In a first epoch w is the sum of the few rows seen so far: scores are much too small, and where C
+is small row after row steps to its upper bound, to come back in later epochs. The t rows seen are as good a
+sample as any, so w counts as n/t times as long, which makes a step one of the problem that has these t rows
+alone (Modified-SGD of Shalev-Shwartz and Zhang, which prepares the duals for SDCA). Where C is large, that
+problem would have hardly any regularisation while t is small; so the factor is (1 + r)/(t/n + r), with r = C
+|x|^2 of the average row, times the largest curvature of the loss if that is below 1.
 """
 
 from __future__ import annotations
@@ -56,7 +59,11 @@ from ...training.loop import Counts
 from ...training.stopping import Reason
 from .warm import dual_start
 
-_FAR, _NEAR, _NEXT = 12, 5, 1  # visits ahead at which a row's numbers, its entries, its part of w are asked for
+_FAR, _NEAR, _NEXT = (
+    12,
+    5,
+    1,
+)  # visits ahead at which a row's numbers, its entries, its part of w are asked for
 _GROUP, _SHORT = 4, 150  # neighbours that are visited together where rows have so many entries or fewer
 _FEW = 8192  # or fewer rows stay in the cache, and go alone
 _SURE = 1.0 - 1e-6  # slack is kept in float32, and must not be rounded up
@@ -65,7 +72,8 @@ _TRUST = 2.0  # gap over guess, until an evaluation says more
 _FORESIGHT = 20.0  # 1/r at most
 _SOLVED = 0.1  # part to which the gap of active rows falls before the others are worth a look
 
-# One byte a row: how many epochs it still rests (5 bits), how long it does so at a time (3 bits above them); or GONE.
+# One byte a row: how many epochs it still rests (5 bits), how long it does so at a time (3 bits above them);
+# or GONE.
 _RESTS, _LONGEST = 31, 5
 _GONE, _ABSENT = 255, 254  # has left for now; has weight 0
 
@@ -97,7 +105,9 @@ class Sweep(NamedTuple):
     usual: float = 0.0  # gain of a visit in the epoch before
     foresight: float = 0.0  # 1/r in a first epoch, 0 otherwise
     asked: bool = False  # the solver has paused since it last looked at rows that had left
-    paused: bool = False  # the gap asked for seems reached, or the active rows are solved and others worth a look
+    paused: bool = (
+        False  # the gap asked for seems reached, or the active rows are solved and others worth a look
+    )
     settled: bool = False  # an evaluation found all rows within pg_tol, or none is left to move
     epochs: int = 0
     visits: int = 0
@@ -111,10 +121,12 @@ class State(NamedTuple):
 
     w: Any  # float64
     beta: Any  # float64
-    order: Any  # uint32; the active rows come first, mostly as they lie in memory; what comes after them is of no use
+    # uint32; the active rows come first, mostly as they lie in memory; what comes after them is of no use
+    order: Any
     turns: Any  # uint32; the rows that this epoch visits, shuffled
     rest: Any  # uint8
-    slack: Any  # float32; by how much the score at the anchor of a row that has left may change before it comes back
+    # float32; by how much the score at the anchor of a row that has left may change before it comes back
+    slack: Any
     anchor: Any  # float64; w when all rows were last looked at
     rng: Any  # the generator's words
     sweep: Sweep
@@ -142,7 +154,8 @@ class DCD:
 
     seed: int = field(default=0, metadata={"help": "seed of the random order"})
     shrinking: bool = field(
-        default=True, metadata={"help": "leave rows out that sit firmly at a bound, rest those that gain little"}
+        default=True,
+        metadata={"help": "leave rows out that sit firmly at a bound, rest those that gain little"},
     )
     pg_tol: float = field(
         default=0.0,
@@ -169,7 +182,9 @@ class DCD:
         foresight = 0.0 if beta.any() else _foresight(problem)
         sweep = Sweep(b, here.size, foresight=foresight)
         slack = np.zeros(source.n, dtype=np.float32)
-        return State(w, beta, here, np.zeros_like(here), rest, slack, np.zeros_like(w), generator(self.seed), sweep)
+        return State(
+            w, beta, here, np.zeros_like(here), rest, slack, np.zeros_like(w), generator(self.seed), sweep
+        )
 
     def aim(self, state: State, tol: float) -> State:
         """Pause where a relative gap of ``tol`` seems to be reached."""
@@ -200,8 +215,8 @@ class DCD:
     def notice(self, problem: Problem, state: State, last: Evaluation) -> State:
         """Call back the rows that an evaluation found wanting, and only those.
 
-        An epoch under way goes on with the rows still to come, and no row leaves in a first one: how often a run is
-        evaluated must not decide where it gets to.
+        An epoch under way goes on with the rows still to come, and no row leaves in a first one: how often a
+        run is evaluated must not decide where it gets to.
         """
         sweep, source = state.sweep, problem.source
         state.anchor[:] = last.w_of_dual
@@ -303,14 +318,31 @@ def _sweep(
     group: int,
     budget: int,
 ) -> Sweep:
-    """Epochs over the active rows, until ``budget`` rows are visited or the active rows are as good as solved.
+    """Epochs over the active rows, until ``budget`` rows are visited or the active rows are as good as
+    solved.
 
-    For row i with q = c_i (scale |x_i|^2 + bias_rate), the curvature of the dual along beta_i per unit of c_i/N:
+    For row i with q = c_i (scale |x_i|^2 + bias_rate), the curvature of the dual along beta_i per unit of
+    c_i/N:
         beta_i' = argmax -phi*(-beta') - s (beta' - beta_i) - q/2 (beta' - beta_i)^2,   s = <w, x_i> + b
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
     In a first epoch w, b - centre and q count as ``longer`` times as long, and no row leaves.
     """
-    b, active, left, awake, position, scanned, anchor_b, gained, begun, usual, foresight, asked, _, settled = sweep[:14]
+    (
+        b,
+        active,
+        left,
+        awake,
+        position,
+        scanned,
+        anchor_b,
+        gained,
+        begun,
+        usual,
+        foresight,
+        asked,
+        _,
+        settled,
+    ) = sweep[:14]
     epochs, visits, updates, entries, guess = sweep[14:]
     tol, worth, tally, tallied, gap, known, trust = guess
     paused = solved = False
@@ -371,7 +403,9 @@ def _sweep(
                 longer = (1.0 + foresight) / (1.0 + foresight * visits / active)
                 score = centre + longer * (score - centre)
             elif visits & 3 == 0:
-                tally += weight[i] * (loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score)
+                tally += weight[i] * (
+                    loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score
+                )
                 tallied += 1
                 if tallied >= max(active >> 6, min(active, _WINDOW)):
                     gap = tally / tallied * (active - left)
@@ -423,9 +457,26 @@ def _sweep(
             else:
                 asked = paused = True
     return Sweep(
-        b, active, left, awake, position, scanned, anchor_b, gained, begun, usual, foresight, asked, paused, settled,
-        epochs, visits, updates, entries, Guess(tol, worth, tally, tallied, gap, known, trust),
-    )  # fmt: skip
+        b,
+        active,
+        left,
+        awake,
+        position,
+        scanned,
+        anchor_b,
+        gained,
+        begun,
+        usual,
+        foresight,
+        asked,
+        paused,
+        settled,
+        epochs,
+        visits,
+        updates,
+        entries,
+        Guess(tol, worth, tally, tallied, gap, known, trust),
+    )
 
 
 @kernel
@@ -488,7 +539,8 @@ def _scan(
     first: int,
     budget: int,
 ) -> tuple[int, int, int, int]:
-    """Call back the rows that have left and should not have, in the order of the data; read those it may be true of.
+    """Call back the rows that have left and should not have, in the order of the data; read those it may be
+    true of.
 
     Returns where it stopped (-1: at the end), how many rows are active now, and the rows and entries it read.
     """
@@ -499,7 +551,9 @@ def _scan(
     seen = read = 0
     for i in range(first, y.shape[0]):
         spare = slack[i] - shift
-        if rest[i] != _GONE or (spare > 0.0 and spare * spare > away * squared_norms[i]):  # by Cauchy and Schwarz
+        if rest[i] != _GONE or (
+            spare > 0.0 and spare * spare > away * squared_norms[i]
+        ):  # by Cauchy and Schwarz
             continue
         if seen == budget:
             return i, active, seen, read
@@ -519,7 +573,9 @@ def _scan(
 def _recall(
     y: Floats, scores: Floats, loss: Any, beta: Floats, order: Any, rest: Any, slack: Any, shrinking: bool
 ) -> tuple[int, float, float]:
-    """Activate the rows that are not firmly at a bound or kink, and only those; how many, and the range of all PG."""
+    """Activate the rows that are not firmly at a bound or kink, and only those; how many, and the range of
+    all PG.
+    """
     high, low = 0.0, 0.0
     active = 0
     for i in range(y.shape[0]):

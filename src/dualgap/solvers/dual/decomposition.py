@@ -4,29 +4,32 @@ With v_i = c_i beta_i, between 0 and c_i y_i, the dual problem with a free bias 
 
     maximise  m/N sum y_i v_i - lam/2 |w|^2,   w = 1/(lam N) sum v_i x_i,   subject to  sum v_i = 0.
 
-Its gradient per unit of 1/N is ``g_i = m y_i - <w, x_i>``. A row may go *up* where v_i is below its upper bound,
-*down* where it is above its lower one; v is optimal iff no g of a row that may go up exceeds one of a row that may
-go down, and every b between the two is then an optimal bias. The constraint lets no row move alone: the kernel is
-the step on a pair,
+Its gradient per unit of 1/N is ``g_i = m y_i - <w, x_i>``. A row may go *up* where v_i is below its upper
+bound, *down* where it is above its lower one; v is optimal iff no g of a row that may go up exceeds one of a
+row that may go down, and every b between the two is then an optimal bias. The constraint lets no row move
+alone: the kernel is the step on a pair,
 
-    v_i += t,  v_j -= t,   t = (g_i - g_j) / (scale |x_i - x_j|^2),  clipped to both boxes,   scale = 1/(lam N).
+    v_i += t,  v_j -= t,   t = (g_i - g_j) / (scale |x_i - x_j|^2),  clipped to both boxes,   scale = 1/(lam
+    N).
 
-- ``decomposition`` (Joachims 1999, the active-set method of SVM-light): each round takes the q/2 rows that want to go
-  up most and the q/2 that want to go down most, solves the problem over them by pair steps on their q x q Gram matrix,
-  then brings the gradients of the active rows up to date in one pass: for linear data that costs their entries, and w
-  replaces the kernel.
-- ``smo`` (Platt 1998) is q = 2, with the second row chosen by second-order information (Fan, Chen and Lin, JMLR 2005).
+- ``decomposition`` (Joachims 1999, the active-set method of SVM-light): each round takes the q/2 rows that
+  want to go up most and the q/2 that want to go down most, solves the problem over them by pair steps on
+  their q x q Gram matrix, then brings the gradients of the active rows up to date in one pass: for linear
+  data that costs their entries, and w replaces the kernel.
+- ``smo`` (Platt 1998) is q = 2, with the second row chosen by second-order information (Fan, Chen and Lin,
+  JMLR 2005).
 
-A round counts as visits of the rows of its working set, though it reads all active rows once (a pair step of ``smo``
-twice): the number of rounds needed grows with n, so an epoch is n rows moved, and ``entries`` counts what is read.
-Rows that sit firmly at a bound are left out (shrinking) until the rest is solved to a threshold, then all come back.
-Where a step changes no dual variable in float64, though the gradients were just computed anew, the run ends.
+A round counts as visits of the rows of its working set, though it reads all active rows once (a pair step of
+``smo`` twice): the number of rounds needed grows with n, so an epoch is n rows moved, and ``entries`` counts
+what is read. Rows that sit firmly at a bound are left out (shrinking) until the rest is solved to a
+threshold, then all come back. Where a step changes no dual variable in float64, though the gradients were
+just computed anew, the run ends.
 
-C = infinity is the hard margin: the boxes have no upper bound, and the loss is infinite below the margin. A primal
-point is then made feasible by stretching w until the least margin is 1. Where the data are not separable the dual grows
-without bound, and v proves it: y_i (<w, x_i> + b) >= 1 for all i gives sum |v| <= <w, sum v x> + b sum v, and
-|b| <= |w| R as both classes are there, so no hyperplane has a margin 1/|w| above (|sum v x| + R |sum v|) / sum |v|.
-That is computed anew, with a bound on its rounding.
+C = infinity is the hard margin: the boxes have no upper bound, and the loss is infinite below the margin. A
+primal point is then made feasible by stretching w until the least margin is 1. Where the data are not
+separable the dual grows without bound, and v proves it: y_i (<w, x_i> + b) >= 1 for all i gives sum |v| <=
+<w, sum v x> + b sum v, and |b| <= |w| R as both classes are there, so no hyperplane has a margin 1/|w| above
+(|sum v x| + R |sum v|) / sum |v|. That is computed anew, with a bound on its rounding.
 """
 
 from __future__ import annotations
@@ -48,7 +51,8 @@ from ...training.stopping import Reason
 _FALL = 0.2  # factor of the threshold each time all rows come back
 _REVIEW = 1000  # pair steps of smo between two looks at what can be left out
 _RESOLUTION = 4.0 * float(np.finfo(np.float64).eps)  # of gradients, as a part of the largest one
-_READS = 2_000_000  # rows that a call reads at most, or those of one round: limits in seconds must not wait for more
+# rows that a call reads at most, or those of one round: limits in seconds must not wait for more
+_READS = 2_000_000
 MARGIN_LIMIT = 1e-6  # of the longest row: data with no larger margin count as not separable
 
 
@@ -63,7 +67,9 @@ class State(NamedTuple):
     threshold: float  # of the violation, at which all rows come back
     violation: float  # largest g up less smallest g down, of the active rows
     bias: float
-    proven: float  # no separating hyperplane has a larger margin (hard margin only), as a part of the longest row
+    proven: (
+        float  # no separating hyperplane has a larger margin (hard margin only), as a part of the longest row
+    )
     steps: int  # pair steps since the last look at what can be left out (smo)
     moved: bool  # since all rows came back
     stuck: bool  # no step changes anything any more
@@ -76,10 +82,14 @@ class Decomposition:
     """The active-set method of SVM-light, for linear data."""
 
     q: int = field(default=40, metadata={"help": "rows in the working set (even, at least 2)"})
-    shrinking: bool = field(default=True, metadata={"help": "leave rows out for a while that sit firmly at a bound"})
+    shrinking: bool = field(
+        default=True, metadata={"help": "leave rows out for a while that sit firmly at a bound"}
+    )
 
     name = "decomposition"
-    summary = "working sets of q rows as in SVM-light, with the true bias, for the hinge loss and the hard margin"
+    summary = (
+        "working sets of q rows as in SVM-light, with the true bias, for the hinge loss and the hard margin"
+    )
     losses = ("hinge", "hard-margin")
     biases = ("exact",)
 
@@ -97,9 +107,21 @@ class Decomposition:
                 v, w = source.weight * problem.bias.feasible(warm.beta, source.weight), evaluated.w_of_dual
         order = np.flatnonzero(source.weight)
         state = State(
-            v, w, np.zeros(source.n), order, order.size, math.inf, math.inf, 0.0, math.inf, 0, False, False, False,
+            v,
+            w,
+            np.zeros(source.n),
+            order,
+            order.size,
+            math.inf,
+            math.inf,
+            0.0,
+            math.inf,
+            0,
+            False,
+            False,
+            False,
             Counts(),
-        )  # fmt: skip
+        )
         return _all_back(problem, state)
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
@@ -144,7 +166,9 @@ class Decomposition:
             else state.active
         )
         counts = Counts(
-            state.counts.visits + working.size, state.counts.updates + working.size, state.counts.entries + entries
+            state.counts.visits + working.size,
+            state.counts.updates + working.size,
+            state.counts.entries + entries,
         )
         state = state._replace(active=active, counts=counts, moved=True)
         return _all_back(problem, state) if _hopeless(problem, state) else state
@@ -166,13 +190,15 @@ class Decomposition:
         if state.proven < MARGIN_LIMIT:
             return Reason(
                 "not separable",
-                f"proven: no hyperplane separates the classes by a margin above {state.proven:.2g} of the longest row, "
+                f"proven: no hyperplane separates the classes by a margin above {state.proven:.2g} of the "
+                "longest row, "
                 "so the data count as not separable; use a finite C",
             )
         if state.stuck:
             return Reason(
                 "stalled",
-                f"no step changes the dual variables any more in float64 (violation {max(state.violation, 0.0):.3g}); "
+                "no step changes the dual variables any more in float64 (violation "
+                f"{max(state.violation, 0.0):.3g}); "
                 "rescale the columns of X, loosen the gap asked for or try another solver",
             )
         return None
@@ -180,7 +206,9 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class SMO(Decomposition):
-    """Sequential minimal optimisation: working sets of two, the second row chosen by second-order information."""
+    """Sequential minimal optimisation: working sets of two, the second row chosen by second-order
+    information.
+    """
 
     q: int = field(default=2, init=False, repr=False, metadata={"help": "always 2"})
 
@@ -216,23 +244,37 @@ class SMO(Decomposition):
                 allowed,
             )
             reads += 2 * done * rows.size
-            counts = Counts(state.counts.visits + 2 * done, state.counts.updates + done, state.counts.entries + entries)
+            counts = Counts(
+                state.counts.visits + 2 * done, state.counts.updates + done, state.counts.entries + entries
+            )
             violation, moved = highest - lowest, state.moved or done > 0
             state = state._replace(
-                counts=counts, violation=violation, bias=_middle(highest, lowest), steps=state.steps + done, moved=moved
+                counts=counts,
+                violation=violation,
+                bias=_middle(highest, lowest),
+                steps=state.steps + done,
+                moved=moved,
             )
-            if not moved and (violation <= _resolution(state) or (violation > state.threshold and done < allowed)):
+            if not moved and (
+                violation <= _resolution(state) or (violation > state.threshold and done < allowed)
+            ):
                 state = state._replace(stuck=True)
-            elif violation > state.threshold and done < allowed:  # no pair moves: the gradients may have drifted
+            elif (
+                violation > state.threshold and done < allowed
+            ):  # no pair moves: the gradients may have drifted
                 state = _all_back(problem, state._replace(steps=0))
             elif violation <= state.threshold:
-                state = _all_back(problem, state._replace(threshold=_FALL * state.threshold, paused=True, steps=0))
+                state = _all_back(
+                    problem, state._replace(threshold=_FALL * state.threshold, paused=True, steps=0)
+                )
             elif state.steps == _REVIEW:
                 state = state._replace(steps=0)
                 if _hopeless(problem, state):
                     return _all_back(problem, state)
                 if self.shrinking:
-                    active = _shrink(state.order, state.active, state.v, low, high, state.gradient, highest, lowest)
+                    active = _shrink(
+                        state.order, state.active, state.v, low, high, state.gradient, highest, lowest
+                    )
                     state = state._replace(active=active)
         return state
 
@@ -259,7 +301,9 @@ def _choose(state: State, rows: Any, low: Floats, high: Floats, half: int) -> tu
     gradient, v = state.gradient[rows], state.v[rows]
     up, down = np.flatnonzero(v < high[rows]), np.flatnonzero(v > low[rows])
     first = (
-        up[np.argsort(-gradient[up], kind="stable")[:half]] if up.size <= 4 * half else _extreme(-gradient, up, half)
+        up[np.argsort(-gradient[up], kind="stable")[:half]]
+        if up.size <= 4 * half
+        else _extreme(-gradient, up, half)
     )
     last = (
         down[np.argsort(gradient[down], kind="stable")[:half]]
@@ -270,7 +314,9 @@ def _choose(state: State, rows: Any, low: Floats, high: Floats, half: int) -> tu
 
 
 def _ends(state: State, up: Any, down: Any) -> tuple[float, float]:
-    """The largest gradient of the rows that may go up, the smallest of those that may go down; none: -inf, inf."""
+    """The largest gradient of the rows that may go up, the smallest of those that may go down; none: -inf,
+    inf.
+    """
     highest = float(state.gradient[up[0]]) if up.size else -math.inf
     return highest, float(state.gradient[down[0]]) if down.size else math.inf
 
@@ -315,7 +361,9 @@ def _all_back(problem: Problem, state: State) -> State:
 
 
 @kernel
-def _pair_steps(gram: Floats, low: Floats, high: Floats, tolerance: float, v: Floats, gradient: Floats) -> None:
+def _pair_steps(
+    gram: Floats, low: Floats, high: Floats, tolerance: float, v: Floats, gradient: Floats
+) -> None:
     """Pair steps on a small Gram matrix (times scale) until no pair violates by more than the tolerance."""
     size = v.shape[0]
     for _ in range(100 * size):
@@ -344,7 +392,9 @@ def _pair_steps(gram: Floats, low: Floats, high: Floats, tolerance: float, v: Fl
 
 
 @kernel
-def pair_step(difference: float, curvature: float, v_i: float, high_i: float, v_j: float, low_j: float) -> float:
+def pair_step(
+    difference: float, curvature: float, v_i: float, high_i: float, v_j: float, low_j: float
+) -> float:
     """How far v_i goes up and v_j down: to the top of the parabola, or to the first bound."""
     return min(difference / curvature, high_i - v_i, v_j - low_j)
 
@@ -370,11 +420,12 @@ def _smo(
     threshold: float,
     allowed: int,
 ) -> tuple[float, float, int, int]:
-    """Up to ``allowed`` pair steps, while they move anything; the largest g up, the smallest g down, steps, entries.
+    """Up to ``allowed`` pair steps, while they move anything; the largest g up, the smallest g down, steps,
+    entries.
 
-    The first row wants to go up most. The second is the one whose pair raises the dual most, (g_i - g_j)^2 divided by
-    the curvature scale |x_i - x_j|^2, which needs the inner products of all active rows with x_i; one more pass brings
-    their gradients up to date.
+    The first row wants to go up most. The second is the one whose pair raises the dual most, (g_i - g_j)^2
+    divided by the curvature scale |x_i - x_j|^2, which needs the inner products of all active rows with x_i;
+    one more pass brings their gradients up to date.
     """
     scattered = np.zeros(w.shape[0])
     products = np.empty(active.shape[0])
@@ -426,7 +477,14 @@ def _smo(
 
 @kernel
 def _shrink(
-    order: Any, active: int, v: Floats, low: Floats, high: Floats, gradient: Floats, highest: float, lowest: float
+    order: Any,
+    active: int,
+    v: Floats,
+    low: Floats,
+    high: Floats,
+    gradient: Floats,
+    highest: float,
+    lowest: float,
 ) -> int:
     """Leave out rows at a bound whose gradient lies beyond all that could make them move; how many stay."""
     p = 0

@@ -1,20 +1,21 @@
 """The margin perceptron with unlearning (Panagiotakopoulos and Tsampouka, ICML 2010), for the hinge loss.
 
-A reconstruction from what later papers say of it; the text of the paper itself was not at hand. A perceptron that
-counts: ``I_k`` updates were caused by row k, and the model is
+A reconstruction from what later papers say of it; the text of the paper itself was not at hand. A perceptron
+that counts: ``I_k`` updates were caused by row k, and the model is
 
     w = 1/(lam N) sum_k c_k beta_k x_k,    beta_k = y_k I_k / M,    0 <= I_k <= M,
 
-so that M updates fill a row's box (in the paper's terms ``M = C b`` with a margin threshold b, a = b w, duals I_k/b).
-A row that falls short of its margin learns (I_k rises by 1), one that exceeds it unlearns (I_k falls by 1), each only
-where the dual rises by it: with ``q = c_k |x_k|^2 / (lam N M)``, where ``|margin - y_k s| > q/2``. Every update raises
-the dual by a least amount and the counters have finitely many values, so a run ends by itself, with every margin within
-q/2 of what optimality asks for. ``delta`` sets that quantum: M is the least power of 2 with q <= delta for all rows. If
-the gap is not met by then, M is multiplied and the run goes on from the same duals.
+so that M updates fill a row's box (in the paper's terms ``M = C b`` with a margin threshold b, a = b w, duals
+I_k/b). A row that falls short of its margin learns (I_k rises by 1), one that exceeds it unlearns (I_k falls
+by 1), each only where the dual rises by it: with ``q = c_k |x_k|^2 / (lam N M)``, where ``|margin - y_k s| >
+q/2``. Every update raises the dual by a least amount and the counters have finitely many values, so a run
+ends by itself, with every margin within q/2 of what optimality asks for. ``delta`` sets that quantum: M is
+the least power of 2 with q <= delta for all rows. If the gap is not met by then, M is multiplied and the run
+goes on from the same duals.
 
-A score is worth several updates: presenting the row again and again until the dual would fall makes the number of
-updates the nearest integer to ``(margin - y s)/q``, which is one addition to w. After an epoch over all rows come
-mini-epochs over the active ones, those that moved or whose counter is neither 0 nor M.
+A score is worth several updates: presenting the row again and again until the dual would fall makes the
+number of updates the nearest integer to ``(margin - y s)/q``, which is one addition to w. After an epoch over
+all rows come mini-epochs over the active ones, those that moved or whose counter is neither 0 nor M.
 """
 
 from __future__ import annotations
@@ -86,12 +87,16 @@ class MPU:
         default=0.1, metadata={"help": "the quantum: rows are learned to a margin of about this first"}
     )
     delta_stop: float = field(
-        default=0.0, metadata={"help": "also stop at this measured relative gap (0: only at the gap of the run)"}
+        default=0.0,
+        metadata={"help": "also stop at this measured relative gap (0: only at the gap of the run)"},
     )
     multiplicity: int = field(
-        default=0, metadata={"help": "updates that one look at a row may cause, at most (0: as many as raise the dual)"}
+        default=0,
+        metadata={"help": "updates that one look at a row may cause, at most (0: as many as raise the dual)"},
     )
-    mini_epochs: int = field(default=10, metadata={"help": "epochs over the active rows between two over all rows"})
+    mini_epochs: int = field(
+        default=10, metadata={"help": "epochs over the active rows between two over all rows"}
+    )
     precision: str = field(default="float64", metadata={"help": "of w while training: float64 or float32"})
 
     name = "mpu"
@@ -103,7 +108,9 @@ class MPU:
         if not (math.isfinite(self.delta) and self.delta > 0):
             raise InputError(f"delta={self.delta!r} must be a positive number (0.1 or so)")
         if not (math.isfinite(self.delta_stop) and self.delta_stop >= 0):
-            raise InputError(f"delta_stop={self.delta_stop!r} must be a finite number >= 0 (0 switches the rule off)")
+            raise InputError(
+                f"delta_stop={self.delta_stop!r} must be a finite number >= 0 (0 switches the rule off)"
+            )
         for key in ("multiplicity", "mini_epochs"):
             if getattr(self, key) < 0:
                 raise InputError(f"{key}={getattr(self, key)!r} must be a whole number >= 0")
@@ -167,12 +174,16 @@ class MPU:
         if state.relative_gap <= self.delta_stop:
             return Reason("delta_stop", f"the relative gap {state.relative_gap:.3g} is at most delta_stop")
         if state.epoch.settled and REFINE * state.M > FINEST:
-            return Reason("finest quantum", "no row can be improved any further by the finest quantum there is")
+            return Reason(
+                "finest quantum", "no row can be improved any further by the finest quantum there is"
+            )
         return None
 
 
 def _quantum(problem: Problem, delta: float) -> int:
-    """The least power of 2 M with q <= delta for all rows: multiplied by 4 and so on it ends at the finest."""
+    """The least power of 2 M with q <= delta for all rows: multiplied by 4 and so on it ends at the
+    finest.
+    """
     needed = min(max(float(problem.curvatures.max()) / delta, 1.0), float(FINEST))
     return 1 << math.ceil(math.log2(needed))
 
@@ -227,7 +238,11 @@ def _learn(
             short = margin - y[i] * (rows.dot(i, w) + b)
             q = weight[i] * (scale * squared_norms[i] + bias_rate) / M
             # the number of updates that raises the dual most; an empty row goes straight to its bound
-            best = min(max(short / q, -float(M)), float(M)) if q > 0.0 else (float(M) if short > 0.0 else -float(M))
+            best = (
+                min(max(short / q, -float(M)), float(M))
+                if q > 0.0
+                else (float(M) if short > 0.0 else -float(M))
+            )
             change = math.ceil(best - 0.5) if best > 0.0 else math.floor(best + 0.5)
             change = min(max(change, -multiplicity), multiplicity)
             counter = int(counters[i])

@@ -1,4 +1,5 @@
-"""Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang, JMLR 2013; SDCA and SDCA-Perm), for every loss.
+"""Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang, JMLR 2013; SDCA and SDCA-Perm), for every
+loss.
 
     pick a row i;   beta_i <- argmax over beta_i of D(beta);   w <- w + 1/(lam N) c_i (change of beta_i) x_i
 
@@ -7,19 +8,23 @@ An epoch is n picks, laid out beforehand, so that rows can be fetched ahead of t
 - ``random``: uniformly, with replacement, as in Algorithm 1;
 - ``permutation``: a fresh permutation each epoch (SDCA-Perm);
 - ``cyclic``: one random permutation for the whole run;
-- ``importance``: with replacement, row i with probability in proportion to ``1 + q_i/gamma``, q_i the curvature of the
-  dual along beta_i and |phi''| <= 1/gamma (gamma = 1 for a loss with kinks; Zhao and Zhang, ICML 2015);
-- ``gaps``: with replacement, half of the picks in proportion to the rows' shares in the duality gap at the last
-  certificate, which costs nothing extra, and half uniformly (after Perekrestenko, Cevher and Jaggi, AISTATS 2017).
+- ``importance``: with replacement, row i with probability in proportion to ``1 + q_i/gamma``, q_i the
+  curvature of the dual along beta_i and |phi''| <= 1/gamma (gamma = 1 for a loss with kinks; Zhao and Zhang,
+  ICML 2015);
+- ``gaps``: with replacement, half of the picks in proportion to the rows' shares in the duality gap at the
+  last certificate, which costs nothing extra, and half uniformly (after Perekrestenko, Cevher and Jaggi,
+  AISTATS 2017).
 
-The theory (section 2.4 of the study that this follows) has a number of steps after which the expected gap is at most
-epsilon, for the hinge loss and L = max |x_i|:
+The theory (section 2.4 of the study that this follows) has a number of steps after which the expected gap is
+at most epsilon, for the hinge loss and L = max |x_i|:
 
-    T = max(0, ceil(n log(0.5 lam n / L^2))) + n + 5 L^2 / (lam epsilon),   averaged from  T - n - L^2 / (lam epsilon)
+    T = max(0, ceil(n log(0.5 lam n / L^2))) + n + 5 L^2 / (lam epsilon),   averaged from  T - n - L^2 / (lam
+    epsilon)
 
-For other Lipschitz losses L^2 in the last terms becomes the squared width of the box of beta times max |x_i|^2 (4 L^2
-where the loss has slopes of both signs). For a loss with |phi''| <= 1/gamma no averaging is needed, and
-``T = (n + R) log((n + R) P(0) / epsilon)`` with ``R = max |x_i|^2 / (lam gamma)``. A weight multiplies its row's loss.
+For other Lipschitz losses L^2 in the last terms becomes the squared width of the box of beta times max
+|x_i|^2 (4 L^2 where the loss has slopes of both signs). For a loss with |phi''| <= 1/gamma no averaging is
+needed, and ``T = (n + R) log((n + R) P(0) / epsilon)`` with ``R = max |x_i|^2 / (lam gamma)``. A weight
+multiplies its row's loss.
 """
 
 from __future__ import annotations
@@ -41,12 +46,20 @@ from . import averaging
 from .averaging import AVERAGE, LAST, Suffix
 from .warm import dual_start
 
-RANDOM, PERMUTATION, CYCLIC, IMPORTANCE, GAPS = ORDERS = ("random", "permutation", "cyclic", "importance", "gaps")
+RANDOM, PERMUTATION, CYCLIC, IMPORTANCE, GAPS = ORDERS = (
+    "random",
+    "permutation",
+    "cyclic",
+    "importance",
+    "gaps",
+)
 _FAR, _NEAR = 12, 5  # picks ahead at which a row's numbers, and then its entries, are fetched
 
 
 class Alias(NamedTuple):
-    """Walker's tables for drawing rows with given probabilities in constant time; empty where none are given."""
+    """Walker's tables for drawing rows with given probabilities in constant time; empty where none are
+    given.
+    """
 
     threshold: Floats  # take the slot's own row below this, else the other one
     other: Any  # uint32
@@ -84,20 +97,20 @@ class SDCA:
     order: str = field(
         default=PERMUTATION,
         metadata={
-            "help": "random, permutation (fresh each epoch), cyclic (one), importance (length), gaps (shares in it)"
+            "help": "random, permutation (fresh each epoch), cyclic (one), importance (length), gaps (shares)"
         },
     )
-    output: str = field(default=LAST, metadata={"help": "last, average (of the duals from step T0 on) or random (one)"})
+    output: str = field(
+        default=LAST, metadata={"help": "last, average (of the duals from step T0 on) or random (one)"}
+    )
     T0: int = field(
         default=0,
-        metadata={
-            "help": "first step of the average or the random choice (0: about half of the run, whenever it ends)"
-        },
+        metadata={"help": "first step of the average or the random choice (0: about half of the run)"},
     )
     epsilon: float = field(
         default=0.0,
         metadata={
-            "help": "also stop after the theory's number of steps for an expected gap of epsilon, mean form (0: never)"
+            "help": "also stop after the theory's number of steps to an expected gap of epsilon (0: never)"
         },
     )
 
@@ -114,16 +127,21 @@ class SDCA:
                 f"order='gaps' draws by the gaps of the last iterate; output={self.output!r} needs another"
             )
         if not (math.isfinite(self.epsilon) and self.epsilon >= 0):
-            raise InputError(f"epsilon={self.epsilon!r} must be a finite number >= 0 (0 switches the rule off)")
+            raise InputError(
+                f"epsilon={self.epsilon!r} must be a finite number >= 0 (0 switches the rule off)"
+            )
         if self.epsilon > 0 and self.order != RANDOM:
-            raise InputError(f"epsilon={self.epsilon:g} is a bound for order='random' only; set that or leave it out")
+            raise InputError(
+                f"epsilon={self.epsilon:g} is a bound for order='random' only; set that or leave it out"
+            )
 
     def check(self, problem: Problem, steps: float) -> None:
         """What can be wrong with the options once the data and the length of the run are known."""
         averaging.check_T0(self.T0, min(steps, self._bound(problem)[1]))
         if self.epsilon > 0 and not math.isfinite(problem.loss.smoothness) and self.output != AVERAGE:
             raise InputError(
-                f"epsilon={self.epsilon:g} is a bound on the averaged iterate for the {problem.loss.name} loss; "
+                f"epsilon={self.epsilon:g} is a bound on the averaged iterate for the {problem.loss.name} "
+                "loss; "
                 "set output='average' too"
             )
 
@@ -134,7 +152,8 @@ class SDCA:
         what = "the last iterate" if T0 is None else f"the mean of the iterates from step T0={T0:,.0f} on"
         share = "" if self.epsilon else f" ({gap:g} of the objective at w = 0)"
         return [
-            f"sdca, order=random: {T:,.0f} steps ({T / problem.epoch_size:,.0f} epochs) suffice for {what} to have an "
+            f"sdca, order=random: {T:,.0f} steps ({T / problem.epoch_size:,.0f} epochs) suffice for {what} "
+            "to have an "
             f"expected gap of {epsilon:.3g}{share}, in mean form",
             "the certificate usually proves that gap much earlier; other orders have no such bound",
         ]
@@ -193,7 +212,9 @@ class SDCA:
             counts = Counts(now, state.counts.updates + updates, state.counts.entries + entries)
             state = state._replace(b=b, position=position, counts=counts)
             if stop < end or stop == averaging.next_event(self.output, state.suffix, stop - 1):
-                suffix = averaging.turn(self.output, T0, state.suffix, now, state.beta, _total(state), state.rng)
+                suffix = averaging.turn(
+                    self.output, T0, state.suffix, now, state.beta, _total(state), state.rng
+                )
                 state = state._replace(suffix=suffix)
         return state
 
@@ -219,7 +240,9 @@ class SDCA:
         """Draw by the rows' shares in the gap as it is now."""
         if self.order != GAPS:
             return state
-        shares = _gaps(problem.source.y, problem.source.weight, problem.loss, last.scores, state.beta)[state.rows]
+        shares = _gaps(problem.source.y, problem.source.weight, problem.loss, last.scores, state.beta)[
+            state.rows
+        ]
         total, uniformly = float(shares.sum()), 1.0 / shares.size
         chances = 0.5 * shares / total + 0.5 * uniformly if total > 0.0 else np.full_like(shares, uniformly)
         return state._replace(alias=_alias(chances))
@@ -229,7 +252,8 @@ class SDCA:
         if state.counts.visits < state.steps:
             return None
         return Reason(
-            "epsilon", f"{state.counts.visits:,} steps made, enough for an expected gap of epsilon={self.epsilon:g}"
+            "epsilon",
+            f"{state.counts.visits:,} steps made, enough for an expected gap of epsilon={self.epsilon:g}",
         )
 
     def _bound(self, problem: Problem) -> tuple[int, float]:
@@ -255,7 +279,9 @@ def iteration_bound(problem: Problem, epsilon: float) -> tuple[int | None, float
     square = problem.source.squared_norms + constant
     if math.isfinite(loss.smoothness):
         condition = n + float(np.max(share * square)) * loss.smoothness / lam
-        return None, max(1.0, math.ceil(condition * math.log(max(condition * problem.value_at_zero / epsilon, 1.0))))
+        return None, max(
+            1.0, math.ceil(condition * math.log(max(condition * problem.value_at_zero / epsilon, 1.0)))
+        )
     low, high = loss.dual_bounds(1.0)
     longest = float(np.max(share**2 * square))  # max |x|^2
     L2, width2 = loss.lipschitz**2 * longest, (high - low) ** 2 * longest

@@ -1,11 +1,12 @@
 """Block minimisation, plain and selective: fill the memory, optimise what is there, go on to the next block.
 
-``block`` (Yu, Hsieh, Chang and Lin, KDD 2010): the rows are split into blocks that fit into memory. Each in turn, in a
-random order every pass, is loaded and swept a few times by dual coordinate descent; then it is dropped.
+``block`` (Yu, Hsieh, Chang and Lin, KDD 2010): the rows are split into blocks that fit into memory. Each in
+turn, in a random order every pass, is loaded and swept a few times by dual coordinate descent; then it is
+dropped.
 
-``selective-block`` (Chang and Roth, KDD 2011): part of the memory keeps informative rows of earlier blocks, which are
-swept together with the new block. A row is informative if it is not satisfied with slack; when there are more than
-fit, those with the most slack leave, and among the others chance decides.
+``selective-block`` (Chang and Roth, KDD 2011): part of the memory keeps informative rows of earlier blocks,
+which are swept together with the new block. A row is informative if it is not satisfied with slack; when
+there are more than fit, those with the most slack leave, and among the others chance decides.
 
 Both wait for the disk while they load, as they are published; ``cached-loops`` does not.
 """
@@ -32,9 +33,13 @@ class BlockMinimisation:
     seed: int = field(default=0, metadata={"help": "seed of the random order"})
     cache: float = field(
         default=0.0,
-        metadata={"help": "rows to keep in memory: a number, or a share below 1 (0: what the memory budget allows)"},
+        metadata={
+            "help": "rows to keep in memory: a number, or a share below 1 (0: what the memory budget allows)"
+        },
     )
-    inner: int = field(default=10, metadata={"help": "sweeps over the rows in memory before others are loaded"})
+    inner: int = field(
+        default=10, metadata={"help": "sweeps over the rows in memory before others are loaded"}
+    )
 
     name = "block"
     summary = "block minimisation: load a block of rows, optimise it, load the next; for data beyond memory"
@@ -71,7 +76,9 @@ class BlockMinimisation:
                 except InputError as error:
                     engine.failure = str(error)
                     break
-                if engine.evaluated:  # before further visits: where a run sees it must not depend on the budgets
+                if (
+                    engine.evaluated
+                ):  # before further visits: where a run sees it must not depend on the budgets
                     break
             before = state.progress
             state = out_of_core.train(problem, engine, state, min(stop - before.visits, before.owed), False)

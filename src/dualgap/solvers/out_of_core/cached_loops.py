@@ -1,16 +1,18 @@
-"""Dual cached loops (Matsushima, Vishwanathan and Smola, KDD 2012): a Reader and a Trainer, neither of which waits.
+"""Dual cached loops (Matsushima, Vishwanathan and Smola, KDD 2012): a Reader and a Trainer, neither of which
+waits.
 
-The Reader streams rows from the disk, over and over. The Trainer sweeps the rows in memory. On a slow disk the Trainer
-goes on sweeping while rows are awaited, until another sweep of the same few rows could not matter. On a fast one the
-Reader is made to wait until every row that it brought has been paid for with ``sweeps`` visits: reading sooner would
-only read more often. ``sweeps=0`` lets it run (rows that nobody has taken in time are then only certified). When memory
-is full, rows make room for those that come. Which ones leave decides how often the data must be read:
+The Reader streams rows from the disk, over and over. The Trainer sweeps the rows in memory. On a slow disk
+the Trainer goes on sweeping while rows are awaited, until another sweep of the same few rows could not
+matter. On a fast one the Reader is made to wait until every row that it brought has been paid for with
+``sweeps`` visits: reading sooner would only read more often. ``sweeps=0`` lets it run (rows that nobody has
+taken in time are then only certified). When memory is full, rows make room for those that come. Which ones
+leave decides how often the data must be read:
 
-- ``score`` (default): those that were satisfied with the most slack when they were last visited; a free row, or one
-  that violates its condition, has no slack. Ties, and rows not yet visited, at random.
-- ``threshold``: as published. The Trainer evicts a row that is satisfied by more than epsilon, the largest gradient of
-  the sweep before (reset each sweep); epsilon falls by 0.9 at every visit while memory is nine tenths full. The Reader
-  evicts at random what is still too much.
+- ``score`` (default): those that were satisfied with the most slack when they were last visited; a free row,
+  or one that violates its condition, has no slack. Ties, and rows not yet visited, at random.
+- ``threshold``: as published. The Trainer evicts a row that is satisfied by more than epsilon, the largest
+  gradient of the sweep before (reset each sweep); epsilon falls by 0.9 at every visit while memory is nine
+  tenths full. The Reader evicts at random what is still too much.
 - ``random``: the Reader's random eviction alone.
 
 Where all rows fit, nothing needs to leave, and the sweeps are those of ``dcd``, which lets rows rest instead.
@@ -33,7 +35,8 @@ from .engine import Engine, State
 
 _LEAVE = 8  # an eighth of the ring at least leaves at a time: moving what stays is work
 _PORTION = 4  # a quarter of the ring at most is filled at a time
-_PATIENCE = 20  # sweeps over the same rows, none having come, after which the Trainer waits: they are as good as solved
+# sweeps over the same rows, none having come, after which the Trainer waits: they are as good as solved
+_PATIENCE = 20
 
 
 @dataclass(frozen=True)
@@ -43,20 +46,27 @@ class CachedLoops:
     seed: int = field(default=0, metadata={"help": "seed of the random order"})
     cache: float = field(
         default=0.0,
-        metadata={"help": "rows to keep in memory: a number, or a share below 1 (0: what the memory budget allows)"},
+        metadata={
+            "help": "rows to keep in memory: a number, or a share below 1 (0: what the memory budget allows)"
+        },
     )
     sweeps: float = field(
-        default=6.0, metadata={"help": "visits for every row that is read, at least (0: the reader never waits)"}
+        default=6.0,
+        metadata={"help": "visits for every row that is read, at least (0: the reader never waits)"},
     )
     eviction: str = field(
-        default="score", metadata={"help": "which rows make room: score (most slack), threshold (as published), random"}
+        default="score",
+        metadata={"help": "which rows make room: score (most slack), threshold (as published), random"},
     )
     lockstep: bool = field(
-        default=False, metadata={"help": "read and train in turns, so that a seed gives the same model each time"}
+        default=False,
+        metadata={"help": "read and train in turns, so that a seed gives the same model each time"},
     )
 
     name = "cached-loops"
-    summary = "dual cached loops: a reader streams rows, a trainer sweeps those in memory; for data beyond memory"
+    summary = (
+        "dual cached loops: a reader streams rows, a trainer sweeps those in memory; for data beyond memory"
+    )
     from_disk = True
 
     def __post_init__(self) -> None:
@@ -65,7 +75,9 @@ class CachedLoops:
         if not (np.isfinite(self.sweeps) and self.sweeps >= 0):
             raise InputError(f"sweeps={self.sweeps!r} must be a number of visits >= 0")
         if self.lockstep and self.sweeps == 0:
-            raise InputError("sweeps=0 lets the reader run ahead, which lockstep=true does not; give one of the two up")
+            raise InputError(
+                "sweeps=0 lets the reader run ahead, which lockstep=true does not; give one of the two up"
+            )
         if self.eviction not in ("score", "threshold", "random"):
             raise InputError(f"eviction={self.eviction!r} must be 'score', 'threshold' or 'random'")
 
@@ -100,19 +112,25 @@ class CachedLoops:
                 except InputError as error:
                     engine.failure = str(error)
                     break
-                if engine.evaluated:  # before further visits: where a run sees it must not depend on the budgets
+                if (
+                    engine.evaluated
+                ):  # before further visits: where a run sees it must not depend on the budgets
                     break
                 progress = state.progress
             left = stop - progress.visits
             slice_ = min(left, progress.owed) if progress.owed > 0 else min(left, progress.size)
             state = out_of_core.train(problem, engine, state, slice_, self.eviction == "threshold")
             done = state.progress.visits - progress.visits
-            owed = progress.owed - done if state.progress.size else 0  # below 0: visits while rows were awaited
+            owed = (
+                progress.owed - done if state.progress.size else 0
+            )  # below 0: visits while rows were awaited
             state = state._replace(progress=state.progress._replace(owed=owed))
         return state
 
     def _take_in(self, engine: Engine, state: State) -> State:
-        """Put rows that have been read into memory; where none has come yet, there is enough to do without."""
+        """Put rows that have been read into memory; where none has come yet, there is enough to do
+        without.
+        """
         progress = state.progress
         piece = engine.next_piece(wait=-progress.owed >= _PATIENCE * progress.size)
         if piece is None:

@@ -1,9 +1,11 @@
-"""What solvers of data beyond memory share: duals and w in memory, rows in a ring, and a Trainer that sweeps the ring.
+"""What solvers of data beyond memory share: duals and w in memory, rows in a ring, and a Trainer that sweeps
+the ring.
 
     maximise  D(beta) = -1/N sum_i c_i phi*(-beta_i) - lam/2 |w(beta)|^2 + bias term
 
-over the coordinates of the rows at hand, one at a time and exactly, as ``dcd`` does; a Reader brings other rows
-(``feeds.py``). The certificate of a frozen point rides on the Reader's passes: every row goes by once in each of them.
+over the coordinates of the rows at hand, one at a time and exactly, as ``dcd`` does; a Reader brings other
+rows (``feeds.py``). The certificate of a frozen point rides on the Reader's passes: every row goes by once in
+each of them.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from ..dual.warm import dual_start
 
 _FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
 _COLUMN_BYTES = 64  # of vectors of d numbers that a run needs at a time
-_DUAL_COPIES = 3  # beside the duals themselves: those being evaluated, those just evaluated, and the best so far
+_DUAL_COPIES = (
+    3  # beside the duals themselves: those being evaluated, those just evaluated, and the best so far
+)
 
 
 class Progress(NamedTuple):
@@ -50,7 +54,9 @@ class Progress(NamedTuple):
 
 
 class Frozen(NamedTuple):
-    """The point that a pass over the data evaluates, as it was when the pass began; empty where it evaluates none."""
+    """The point that a pass over the data evaluates, as it was when the pass began; empty where it evaluates
+    none.
+    """
 
     w: Floats
     b: float
@@ -65,7 +71,9 @@ class Frozen(NamedTuple):
 
 
 class State(NamedTuple):
-    """w = w(beta) at all times. The rows at hand are named by ``ids`` and not kept here: they are read again."""
+    """w = w(beta) at all times. The rows at hand are named by ``ids`` and not kept here: they are read
+    again.
+    """
 
     w: Floats
     beta: Floats
@@ -89,7 +97,9 @@ class State(NamedTuple):
 
 
 def capacity(problem: Problem, cache: float) -> int:
-    """How many rows to keep: a share or a number that the user gave, or what the memory budget has room for."""
+    """How many rows to keep: a share or a number that the user gave, or what the memory budget has room
+    for.
+    """
     source = problem.source
     wanted = source.n
     if cache > 0:
@@ -104,10 +114,14 @@ def capacity(problem: Problem, cache: float) -> int:
         models = source.models
         needed = models * math.ceil(fixed + 2 * each)
         shared = f", shared by {models} models," if models > 1 else ""
-        whole = training_bytes(source.n, source.d, source.entries, feed.value_bytes)  # less, where data are tiny
+        whole = training_bytes(
+            source.n, source.d, source.entries, feed.value_bytes
+        )  # less, where data are tiny
         raise InputError(
-            f"memory_budget={models * source.memory_budget}{shared} is too little for these data: give at least "
-            f"{min(needed, whole)} bytes; from disk, {fixed:.0f} go into what is being read and working copies of "
+            f"memory_budget={models * source.memory_budget}{shared} is too little for these data: give at "
+            "least "
+            f"{min(needed, whole)} bytes; from disk, {fixed:.0f} go into what is being read and working "
+            "copies of "
             f"duals and weights, and {each:.0f} into each row in memory"
         )
     return min(wanted, rows)
@@ -129,7 +143,9 @@ def _nothing(number: int) -> Frozen:
 class Engine:
     """The ring and the Reader of a run: what is not worth saving, as it can be made again from the state."""
 
-    def __init__(self, problem: Problem, state: State, *, order: Any, lockstep: bool, waits: bool, rides: bool) -> None:
+    def __init__(
+        self, problem: Problem, state: State, *, order: Any, lockstep: bool, waits: bool, rides: bool
+    ) -> None:
         source: Any = problem.source
         self._on_disk = source if isinstance(source, OnDisk) else OnDisk(feed_of(problem), memory_budget=None)
         self._problem, self._state, self._rides = problem, state, rides
@@ -142,7 +158,9 @@ class Engine:
         feed = self._on_disk.feed
         dtype = np.float32 if feed.value_bytes == 4 else np.float64
         room = state.room or max(16, int(ROOM * mean * state.ids.size))
-        self.ring = Ring(state.ids, state.order, state.slack, room, dtype, grows=self._on_disk.memory_budget is None)
+        self.ring = Ring(
+            state.ids, state.order, state.slack, room, dtype, grows=self._on_disk.memory_budget is None
+        )
         if state.progress.size:
             self._restore(state)
         progress = state.progress
@@ -160,13 +178,17 @@ class Engine:
         )
 
     def next_piece(self, *, wait: bool) -> Piece | None:
-        """The chunk whose rows are being taken in, or the next one if it has come (or is worth waiting for)."""
+        """The chunk whose rows are being taken in, or the next one if it has come (or is worth waiting
+        for).
+        """
         if self.piece is None:
             try:
                 self.piece = self.reader.take(wait)
             except InputError:
                 raise
-            except Exception as error:  # whatever a source of chunks may raise: what has been learned is not lost
+            except (
+                Exception
+            ) as error:  # whatever a source of chunks may raise: what has been learned is not lost
                 raise InputError(f"{self._on_disk.feed.name}: cannot be read on: {error!r}") from error
         return self.piece
 
@@ -255,7 +277,13 @@ def engine_of(problem: Problem, state: State, **options: Any) -> Engine:
 
 
 def resume(
-    problem: Problem, state: State, last: Evaluation | None, *, lockstep: bool, waits: bool = True, order: Any = None
+    problem: Problem,
+    state: State,
+    last: Evaluation | None,
+    *,
+    lockstep: bool,
+    waits: bool = True,
+    order: Any = None,
 ) -> Engine:
     """The engine, with w brought up to date by what an evaluation has computed anew."""
     resident = problem.source.in_memory
@@ -325,10 +353,24 @@ def train(problem: Problem, engine: Engine, state: State, budget: int, evicting:
     ring, size = engine.ring, state.progress.size
     progress = Progress(
         *_train(
-            ring.rows, ring.y, ring.weight, ring.squared_norms, ring.ids, ring.slack, problem.loss, problem.scale,
-            problem.bias_rate, state.w, state.beta, state.order, state.rng, state.progress, evicting, budget,
+            ring.rows,
+            ring.y,
+            ring.weight,
+            ring.squared_norms,
+            ring.ids,
+            ring.slack,
+            problem.loss,
+            problem.scale,
+            problem.bias_rate,
+            state.w,
+            state.beta,
+            state.order,
+            state.rng,
+            state.progress,
+            evicting,
+            budget,
         )
-    )  # fmt: skip
+    )
     if progress.size < size:
         ring.count_evicted(state.order[progress.size : size])
     engine.b = progress.b
@@ -359,8 +401,9 @@ def _train(
     For the row in a slot, with q = c (scale |x|^2 + bias_rate) and s = <w, x> + b:
         beta' = argmax -phi*(-beta') - s (beta' - beta) - q/2 (beta' - beta)^2
         w += scale c (beta' - beta) x,    b += bias_rate c (beta' - beta)
-    A row that sits at a bound or kink with slack above epsilon is satisfied. Dual cached loops lets it go; epsilon is
-    the largest gradient of the sweep before, and falls by 0.9 at every visit while the ring is nine tenths full.
+    A row that sits at a bound or kink with slack above epsilon is satisfied. Dual cached loops lets it go;
+    epsilon is the largest gradient of the sweep before, and falls by 0.9 at every visit while the ring is
+    nine tenths full.
     """
     b, size, position, epsilon, new_epsilon, number, chunk, row, owed, visits, updates, entries = progress
     stop = visits + budget
@@ -410,4 +453,6 @@ def _train(
                     updates += 1
                     entries += rows.count(2 * slot)
             position += 1
-    return Progress(b, size, position, epsilon, new_epsilon, number, chunk, row, owed, visits, updates, entries)
+    return Progress(
+        b, size, position, epsilon, new_epsilon, number, chunk, row, owed, visits, updates, entries
+    )

@@ -1,9 +1,10 @@
 """ASGD: averaged stochastic gradient descent (Bottou, after Xu 2011), for every loss.
 
-    eta_t = eta0 / (1 + lam eta0 t)^0.75,    the model is the plain mean of the iterates from step ``tstart`` on
+    eta_t = eta0 / (1 + lam eta0 t)^0.75,    the model is the plain mean of the iterates from step ``tstart``
+    on
 
-Polyak and Juditsky (1992): steps that fall more slowly than 1/t, averaged, are as good asymptotically as the best
-matrix of learning rates. eta0 is calibrated as in ``svmsgd.py``.
+Polyak and Juditsky (1992): steps that fall more slowly than 1/t, averaged, are as good asymptotically as the
+best matrix of learning rates. eta0 is calibrated as in ``svmsgd.py``.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Stochastic gradient descent, one row a step: the engine of ``sgd``, ``svmsgd``, ``asgd``, ``norma``, ``perceptron``.
+"""Stochastic gradient descent, one row a step: the engine of ``sgd``, ``svmsgd``, ``asgd``, ``norma``,
+``perceptron``.
 
     step t = 1, 2, ...:   w <- (1 - eta_t lam) w - eta_t phi'(<w, x> + b, y) x
 
-w is kept as ``s v``: s takes in the shrinking, and v takes in s before it vanishes, so a step costs the entries of its
-row. The mean of the iterates with weights rho_t, taken before their steps, is kept beside it: ``sum of rho_t w = past
-v + u``, and a move of v by a multiple of a row moves u by that multiple times -past. A constant feature rho is one
-more coordinate; a bias that is not regularised takes ``bias_step`` times the step of the others and does not shrink. A
-weight multiplies its row's loss by c n/N.
+w is kept as ``s v``: s takes in the shrinking, and v takes in s before it vanishes, so a step costs the
+entries of its row. The mean of the iterates with weights rho_t, taken before their steps, is kept beside it:
+``sum of rho_t w = past v + u``, and a move of v by a multiple of a row moves u by that multiple times -past.
+A constant feature rho is one more coordinate; a bias that is not regularised takes ``bias_step`` times the
+step of the others and does not shrink. A weight multiplies its row's loss by c n/N.
 
-A dual point comes from means of -phi' row by row, in which the k-th look at a row has a weight in proportion to k:
-early slopes are forgotten. They are convex combinations of slopes, so they stay in the box.
+A dual point comes from means of -phi' row by row, in which the k-th look at a row has a weight in proportion
+to k: early slopes are forgotten. They are convex combinations of slopes, so they stay in the box.
 """
 
 from __future__ import annotations
@@ -202,7 +203,8 @@ def check_rate(rate: Rate, lam: float) -> Rate:
     """w must not change its sign by shrinking; the first step of 1/(lam t) may make it 0."""
     if rate.at(1) * lam > 1.0 + 1e-12:
         raise InputError(
-            f"eta0={rate.eta0:g} makes a first step of {rate.at(1):g}; it must be at most 1/lam = {1.0 / lam:g}"
+            f"eta0={rate.eta0:g} makes a first step of {rate.at(1):g}; it must be at most 1/lam = "
+            f"{1.0 / lam:g}"
         )
     return rate
 

@@ -1,12 +1,13 @@
 """Implicit updates: stochastic gradient descent with the gradient taken where the step ends, for every loss.
 
-    w' = w - eta (lam w' + phi'(<w', x>, y) x),   so   w' = mu (w + eta a x),  mu = 1/(1 + eta lam),  a = -phi'(<w', x>)
+    w' = w - eta (lam w' + phi'(<w', x>, y) x),   so   w' = mu (w + eta a x),  mu = 1/(1 + eta lam),  a =
+    -phi'(<w', x>)
 
-Along x that is one equation for the new score p' = mu <w, x> + mu eta |x|^2 a: just the one that the dual step of the
-loss solves from beta = 0 at the score mu <w, x> and the curvature mu eta |x|^2. For the hinge it gives the three cases
-of the lecture: a = 0, a = y, and in between an a that puts the row exactly on its margin. No step is too long: one
-that is infinitely long goes to the row's own optimum. Without shrinking (mu = 1) and with eta = 1/(lam n), a first
-step on a row is the step of dual coordinate ascent.
+Along x that is one equation for the new score p' = mu <w, x> + mu eta |x|^2 a: just the one that the dual
+step of the loss solves from beta = 0 at the score mu <w, x> and the curvature mu eta |x|^2. For the hinge it
+gives the three cases of the lecture: a = 0, a = y, and in between an a that puts the row exactly on its
+margin. No step is too long: one that is infinitely long goes to the row's own optimum. Without shrinking (mu
+= 1) and with eta = 1/(lam n), a first step on a row is the step of dual coordinate ascent.
 
 eta is 1/(lam t), or constant. A weight multiplies its row's loss by c n/N.
 """
@@ -66,7 +67,9 @@ class Implicit(RowByRow):
     """Implicit updates."""
 
     eta: float = field(default=0.0, metadata={"help": "a constant step (0: 1/(lam t) in step t)"})
-    shrinking: bool = field(default=True, metadata={"help": "regularise in every step (false: the losses alone)"})
+    shrinking: bool = field(
+        default=True, metadata={"help": "regularise in every step (false: the losses alone)"}
+    )
 
     name = "implicit"
     summary = "stochastic gradient descent with the gradient taken at the end of the step, for every loss"

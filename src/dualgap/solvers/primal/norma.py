@@ -1,9 +1,10 @@
-"""NORMA: online gradient descent with a margin (Kivinen, Smola and Williamson, IEEE TSP 2004), for the hinge loss.
+"""NORMA: online gradient descent with a margin (Kivinen, Smola and Williamson, IEEE TSP 2004), for the hinge
+loss.
 
     w <- (1 - eta_t lam) w + eta_t y x [y <w, x> <= margin],    eta_t = eta0 / sqrt(t)
 
-and the model is the mean of the iterates, as their regret bound is one on the mean. With a margin of 1 it minimises
-the SVM's objective; other margins are for predicting online. A margin met exactly is an update.
+and the model is the mean of the iterates, as their regret bound is one on the mean. With a margin of 1 it
+minimises the SVM's objective; other margins are for predicting online. A margin met exactly is an update.
 """
 
 from __future__ import annotations
@@ -23,12 +24,18 @@ from .rates import SQRT, Rate, make_rate
 class Norma(Descent):
     """Online gradient descent with a margin."""
 
-    margin: float = field(default=1.0, metadata={"help": "rows with a margin of at most this cause an update"})
-    eta0: float = field(default=0.0, metadata={"help": "the first learning rate (0: as the regret bound has it)"})
+    margin: float = field(
+        default=1.0, metadata={"help": "rows with a margin of at most this cause an update"}
+    )
+    eta0: float = field(
+        default=0.0, metadata={"help": "the first learning rate (0: as the regret bound has it)"}
+    )
     tstart: int = field(default=0, metadata={"help": "first step of the average (0: after one epoch)"})
 
     name = "norma"
-    summary = "online gradient descent with a margin and steps that fall as 1/sqrt(t), averaged, for the hinge loss"
+    summary = (
+        "online gradient descent with a margin and steps that fall as 1/sqrt(t), averaged, for the hinge loss"
+    )
     losses = ("hinge",)
 
     def __post_init__(self) -> None:

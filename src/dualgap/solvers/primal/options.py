@@ -1,4 +1,6 @@
-"""What the solvers of the primal problem have in common: options, checks, and what a kind of bias means to them."""
+"""What the solvers of the primal problem have in common: options, checks, and what a kind of bias means to
+them.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,29 @@ BIASES = ("none", "augmented", "exact")
 def precision_option() -> Any:
     """The option ``precision``."""
     return field(
-        default="float64", metadata={"help": "of the model while training: float64 or float32 (a mean takes float64)"}
+        default="float64",
+        metadata={"help": "of the model while training: float64 or float32 (a mean takes float64)"},
     )
 
 
 def bias_step_option() -> Any:
-    """The option ``bias_step``: the papers' step for a bias that is not regularised, as a part of the step for w."""
+    """The option ``bias_step``: the papers' step for a bias that is not regularised, as a part of the step
+    for w.
+    """
     return field(default=0.01, metadata={"help": "with bias=exact: the bias's step as a part of that of w"})
 
 
 def duals_option() -> Any:
     """The option ``duals``."""
-    return field(default=True, metadata={"help": "keep a number a row for a dual point (false: less memory, no bound)"})
+    return field(
+        default=True, metadata={"help": "keep a number a row for a dual point (false: less memory, no bound)"}
+    )
 
 
 def rebound(problem: Problem, state: Any) -> Any:
-    """A solver's state for the rows of another problem, which are presented as they come; no duals are kept."""
+    """A solver's state for the rows of another problem, which are presented as they come; no duals are
+    kept.
+    """
     rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
     return state._replace(rows=rows, picks=rows.copy(), walk=state.walk._replace(position=-1))
 
@@ -54,6 +63,8 @@ def one_of(solver: Any, name: str, values: tuple[str, ...]) -> None:
 
 
 def constant_feature(problem: Problem) -> float:
-    """The square of the constant feature behind a regularised bias: a step by x moves b by that; 0 without one."""
+    """The square of the constant feature behind a regularised bias: a step by x moves b by that; 0 without
+    one.
+    """
     rho: float = getattr(problem.bias, "rho", 0.0)
     return rho * rho

@@ -1,20 +1,23 @@
-"""Pegasos: projected stochastic subgradient descent on the SVM (Shalev-Shwartz, Singer and Srebro, ICML 2007).
+"""Pegasos: projected stochastic subgradient descent on the SVM (Shalev-Shwartz, Singer and Srebro, ICML
+2007).
 
     step t = 1, 2, ...:  A: k rows drawn at random, A+: those with y <w, x> < 1
     w <- (1 - 1/t) w + 1/(lam t k) sum over A+ of y x
     w <- min(1, 1/(sqrt(lam) |w|)) w                           (projection, if asked for)
 
-w is kept as ``s v``: a step costs the entries of its batch, never O(d). s takes in the shrinking and the projection,
-and v takes in s before it vanishes. |w|^2 follows from the inner products at hand and is computed anew every so often,
-so that it does not drift. The first step multiplies w by 0, so a random start is forgotten at once. A margin of
-exactly 1 is no update. A weight multiplies its row's term by c n/N.
+w is kept as ``s v``: a step costs the entries of its batch, never O(d). s takes in the shrinking and the
+projection, and v takes in s before it vanishes. |w|^2 follows from the inner products at hand and is computed
+anew every so often, so that it does not drift. The first step multiplies w by 0, so a random start is
+forgotten at once. A margin of exactly 1 is no update. A weight multiplies its row's term by c n/N.
 
-Random stopping (section 3.3 of the study that this follows): for a t drawn from 1..T, with probability 1/2 at least,
+Random stopping (section 3.3 of the study that this follows): for a t drawn from 1..T, with probability 1/2 at
+least,
 
     f(w_t) <= f(w*) + 42 c ln(T/delta) / (lam T)
 
-with c = (sqrt(lam) + R)^2 with projection and 4 R^2 without, R = max |x| >= 1 and lam <= 1/4. ``stop_within=T`` draws
-t, runs that far, and looks whether a certificate proves as much; if not, it begins anew with another t.
+with c = (sqrt(lam) + R)^2 with projection and 4 R^2 without, R = max |x| >= 1 and lam <= 1/4.
+``stop_within=T`` draws t, runs that far, and looks whether a certificate proves as much; if not, it begins
+anew with another t.
 
 Counters of the updates that each row caused make a dual point once they are clipped to the box.
 """
@@ -97,27 +100,33 @@ class Pegasos(Polished):
 
     seed: int = field(default=0, metadata={"help": "seed of the random rows"})
     k: int = field(default=1, metadata={"help": "rows in a batch"})
-    projection: bool = field(default=False, metadata={"help": "project w into the ball of radius 1/sqrt(lam)"})
+    projection: bool = field(
+        default=False, metadata={"help": "project w into the ball of radius 1/sqrt(lam)"}
+    )
     sampling: str = field(
         default=REPLACEMENT,
-        metadata={"help": "replacement, distinct (k different rows), or epochs (a fresh order, cut into batches)"},
+        metadata={
+            "help": "replacement, distinct (k different rows), or epochs (a fresh order, cut into batches)"
+        },
     )
     first_w: str = field(
         default=ZERO, metadata={"help": "zero, or ball: random inside the ball (the first step erases it)"}
     )
-    skip_lossless: bool = field(default=False, metadata={"help": "do not advance t where a batch has no loss"})
+    skip_lossless: bool = field(
+        default=False, metadata={"help": "do not advance t where a batch has no loss"}
+    )
     output: str = field(
         default=LAST, metadata={"help": "last, average (of the models from step T0 on) or random (one)"}
     )
     T0: int = field(
         default=0,
-        metadata={
-            "help": "first step of the average or the random choice (0: about half of the run, whenever it ends)"
-        },
+        metadata={"help": "first step of the average or the random choice (0: about half of the run)"},
     )
     stop_within: int = field(
         default=0,
-        metadata={"help": "stop at a random step of the first so many, and try again if it is bad (0: do not)"},
+        metadata={
+            "help": "stop at a random step of the first so many, and try again if it is bad (0: do not)"
+        },
     )
     duals: bool = duals_option()
     bias_step: float = bias_step_option()
@@ -133,14 +142,17 @@ class Pegasos(Polished):
         if self.k < 1:
             raise InputError(f"k={self.k!r} must be a number of rows >= 1")
         if self.stop_within < 0:
-            raise InputError(f"stop_within={self.stop_within!r} must be a number of steps >= 0 (0: no random stopping)")
+            raise InputError(
+                f"stop_within={self.stop_within!r} must be a number of steps >= 0 (0: no random stopping)"
+            )
         one_of(self, "sampling", SAMPLINGS)
         one_of(self, "first_w", STARTS)
         not_negative(self, "bias_step")
         averaging.check_output(self.output, self.T0)
         if self.stop_within and self.output != LAST:
             raise InputError(
-                f"stop_within={self.stop_within} is a random choice of its own; leave out output={self.output!r}"
+                f"stop_within={self.stop_within} is a random choice of its own; leave out "
+                f"output={self.output!r}"
             )
 
     def check(self, problem: Problem, steps: float) -> None:
@@ -150,7 +162,8 @@ class Pegasos(Polished):
         averaging.check_T0(self.T0, steps / self.k, f"steps of {self.k} rows")
         if self.stop_within * self.k > steps:
             raise InputError(
-                f"stop_within={self.stop_within} is beyond the run of {steps / self.k:.0f} steps; lower it or raise "
+                f"stop_within={self.stop_within} is beyond the run of {steps / self.k:.0f} steps; lower it "
+                "or raise "
                 "max_steps or max_epochs"
             )
 
@@ -159,10 +172,12 @@ class Pegasos(Polished):
         T = self.stop_within or 100 * problem.epoch_size
         if problem.lam > 0.25 or self.sampling == EPOCHS or self.skip_lossless:
             return [
-                "pegasos: its bound is for lam <= 1/4, rows drawn anew for every step, and a t that always advances"
+                "pegasos: its bound is for lam <= 1/4, rows drawn anew for every step, and a t that always "
+                "advances"
             ]
         lines = [
-            f"pegasos: at a step drawn from the first {T:,}, the objective is with probability 1/2 or more within "
+            f"pegasos: at a step drawn from the first {T:,}, the objective is with probability 1/2 or more "
+            "within "
             f"{excess_bound(problem, T, self.projection):.3g} of its minimum, in mean form"
         ]
         if problem.bias.kind == "exact":
@@ -244,7 +259,8 @@ class Pegasos(Polished):
         tries = "attempt" if state.attempt == 1 else "attempts"
         return Reason(
             "random stop",
-            f"stopped at step {state.stop_at:,}, drawn from {self.stop_within:,}, after {state.attempt} {tries}: "
+            f"stopped at step {state.stop_at:,}, drawn from {self.stop_within:,}, after {state.attempt} "
+            f"{tries}: "
             f"proven to be within {state.bound:.3g} of the minimum, in mean form",
         )
 
@@ -396,7 +412,9 @@ def _walk(
             b += bias_step * push
             updates += 1
         if projection:
-            if visits - refreshed >= max(REFRESH, 10 * v.shape[0]) or square < 1e-6 * gross:  # rows that cancel
+            if (
+                visits - refreshed >= max(REFRESH, 10 * v.shape[0]) or square < 1e-6 * gross
+            ):  # rows that cancel
                 refreshed = visits
                 square = s * s * (np.dot(v, v) + (v_bias * v_bias / constant if constant > 0.0 else 0.0))
             if lam * square > 1.0:

@@ -2,14 +2,14 @@
 
     w <- w + y x   if  y <w, x> <= margin
 
-It is stochastic gradient descent on the hinge loss in the limit of an infinite learning rate, up to the length of w
-(Zhang, ICML 2004, section 7.2): in w/eta the hinge's margin of 1 becomes 1/eta -> 0. It has no lam and minimises no
-objective; its certificate says how far its model is from being the SVM's. The averaged perceptron (Freund and Schapire
-1999; Collins 2002) hands back the mean of all iterates.
+It is stochastic gradient descent on the hinge loss in the limit of an infinite learning rate, up to the
+length of w (Zhang, ICML 2004, section 7.2): in w/eta the hinge's margin of 1 becomes 1/eta -> 0. It has no
+lam and minimises no objective; its certificate says how far its model is from being the SVM's. The averaged
+perceptron (Freund and Schapire 1999; Collins 2002) hands back the mean of all iterates.
 
-The voted perceptron lets every iterate vote, with as many votes as it survived presentations. That is no linear model:
-``coef`` is then the averaged one, and ``vote`` predicts with all of them, from the list of mistakes and the training
-rows.
+The voted perceptron lets every iterate vote, with as many votes as it survived presentations. That is no
+linear model: ``coef`` is then the averaged one, and ``vote`` predicts with all of them, from the list of
+mistakes and the training rows.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Ballot(NamedTuple):
 class Perceptron(Descent):
     """The perceptron."""
 
-    margin: float = field(default=0.0, metadata={"help": "rows with a margin of at most this cause an update"})
+    margin: float = field(
+        default=0.0, metadata={"help": "rows with a margin of at most this cause an update"}
+    )
     averaged: bool = field(default=False, metadata={"help": "hand back the mean of all iterates"})
     voted: bool = field(
         default=False, metadata={"help": "keep all mistakes, so that all iterates can vote (small data)"}
@@ -78,7 +80,9 @@ class Perceptron(Descent):
         super().__post_init__()
         not_negative(self, "margin")
         if self.voted and self.averaged:
-            raise InputError("averaged and voted exclude each other; the voted perceptron's coef is the averaged one")
+            raise InputError(
+                "averaged and voted exclude each other; the voted perceptron's coef is the averaged one"
+            )
         if self.voted and self.precision != "float64":
             raise InputError(f"voted goes with precision='float64' only, not {self.precision!r}")
 
@@ -114,7 +118,8 @@ class Perceptron(Descent):
             if state.used == state.mistakes.size:  # the list is full: twice as long
                 longer = np.zeros_like(state.mistakes)
                 state = state._replace(
-                    mistakes=np.concatenate([state.mistakes, longer]), born=np.concatenate([state.born, longer])
+                    mistakes=np.concatenate([state.mistakes, longer]),
+                    born=np.concatenate([state.born, longer]),
                 )
             ballot: Ballot = state
             position, b, u_bias, used, *counts = _collect(

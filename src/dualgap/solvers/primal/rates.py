@@ -12,7 +12,9 @@ CONSTANT, INVERSE, SQRT, BOTTOU = RATES = ("constant", "inverse", "sqrt", "botto
 
 @kernel_type
 class Rate(NamedTuple):
-    """eta_t: eta0, eta0/t, eta0/sqrt(t), or eta0/(1 + slowing t)^power, where Bottou has slowing = lam eta0."""
+    """eta_t: eta0, eta0/t, eta0/sqrt(t), or eta0/(1 + slowing t)^power, where Bottou has slowing = lam
+    eta0.
+    """
 
     kind: int  # as in RATES
     eta0: float

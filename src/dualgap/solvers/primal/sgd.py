@@ -1,21 +1,22 @@
 """Stochastic gradient descent as Zhang analyses it (ICML 2004; Algorithms 2.1 and 5.1), for every loss.
 
-    w_t = w_{t-1} - eta_t S^-1 (lam w_{t-1} + phi'(<w_{t-1}, X_t>, Y_t) X_t)
-    r_t = r_{t-1} + eta_t - A M^2 eta_t^2 / 2
-    v_t = (r_{t-1} v_{t-1} + (r_t - r_{t-1}) w_{t-1}) / r_t                      (the averaged model, if asked for)
+    w_t = w_{t-1} - eta_t S^-1 (lam w_{t-1} + phi'(<w_{t-1}, X_t>, Y_t) X_t) r_t = r_{t-1} + eta_t - A M^2
+    eta_t^2 / 2 v_t = (r_{t-1} v_{t-1} + (r_t - r_{t-1}) w_{t-1}) / r_t                      (the averaged
+    model, if asked for)
 
-with phi'^2 <= A phi + B and M^2 = max <x, S^-1 x>. ``weights=simple`` takes ``r_t = r_{t-1} + eta_t``, which is the
-same at a constant eta. eta_t must stay below 2/(A M^2) where the mean is taken. The learning rate is constant (Zhang's
-advice: small, and stop in time), eta0/t (1/(lam t) by default), eta0/sqrt(t), or Bottou's eta0/(1 + lam eta0 t); eta0
-is calibrated as in ``svmsgd.py`` where it is not given.
+with phi'^2 <= A phi + B and M^2 = max <x, S^-1 x>. ``weights=simple`` takes ``r_t = r_{t-1} + eta_t``, which
+is the same at a constant eta. eta_t must stay below 2/(A M^2) where the mean is taken. The learning rate is
+constant (Zhang's advice: small, and stop in time), eta0/t (1/(lam t) by default), eta0/sqrt(t), or Bottou's
+eta0/(1 + lam eta0 t); eta0 is calibrated as in ``svmsgd.py`` where it is not given.
 
-The preconditioner S is the identity, the mean squares of the features (``preconditioner=features``), a positive
-diagonal, or a positive definite matrix. Unless it is the identity, the regulariser shrinks each coordinate at its own
-pace: a step costs O(d), or O(d^2) with a matrix. The same code, with S = I, takes the mean by its definition
-(``lazy=false``).
+The preconditioner S is the identity, the mean squares of the features (``preconditioner=features``), a
+positive diagonal, or a positive definite matrix. Unless it is the identity, the regulariser shrinks each
+coordinate at its own pace: a step costs O(d), or O(d^2) with a matrix. The same code, with S = I, takes the
+mean by its definition (``lazy=false``).
 
-lam = 0 is allowed: few passes over the data regularise by themselves, above all with early stopping on held-out rows
-(``fit(validation=...)``). There is no lower bound then but 0, and so no certificate worth its name.
+lam = 0 is allowed: few passes over the data regularise by themselves, above all with early stopping on
+held-out rows (``fit(validation=...)``). There is no lower bound then but 0, and so no certificate worth its
+name.
 """
 
 from __future__ import annotations
@@ -45,8 +46,12 @@ class SGD(SvmSgd):
     """Stochastic gradient descent with a choice of learning rates and preconditioners."""
 
     learning_rate: str = field(default=BOTTOU, metadata={"help": f"one of {', '.join(RATES)}"})
-    average: bool = field(default=False, metadata={"help": "hand back the mean of the iterates, weighted by r_t"})
-    weights: str = field(default="full", metadata={"help": "of the mean: full (Algorithm 5.1) or simple (eta_t)"})
+    average: bool = field(
+        default=False, metadata={"help": "hand back the mean of the iterates, weighted by r_t"}
+    )
+    weights: str = field(
+        default="full", metadata={"help": "of the mean: full (Algorithm 5.1) or simple (eta_t)"}
+    )
     T0: int = field(default=1, metadata={"help": "first step of the mean"})
     lazy: bool = field(
         default=True, metadata={"help": "take the mean row by row (false: by its definition, O(d) a step)"}
@@ -58,7 +63,9 @@ class SGD(SvmSgd):
     )
 
     name = "sgd"
-    summary = "stochastic gradient descent with a choice of learning rates, averaging and scaling, for every loss"
+    summary = (
+        "stochastic gradient descent with a choice of learning rates, averaging and scaling, for every loss"
+    )
     unregularised = True  # lam = 0 will do
 
     def __post_init__(self) -> None:
@@ -81,12 +88,15 @@ class SGD(SvmSgd):
         if not self.average:
             return
         if steps <= self.T0:
-            raise InputError(f"T0={self.T0} is beyond the run of {steps:.0f} steps; lower T0 or raise max_steps")
+            raise InputError(
+                f"T0={self.T0} is beyond the run of {steps:.0f} steps; lower T0 or raise max_steps"
+            )
         half = 0.5 * problem.loss.zhang_pairs[0][0] * self.longest(problem)
         most, eta = (1.0 / half if half > 0.0 else math.inf), self.rate(problem).at(1)
         if eta >= most:
             raise InputError(
-                f"the first learning rate {eta:g} must be below 2/(A M^2) = {most:g}, or the mean has weights below 0; "
+                f"the first learning rate {eta:g} must be below 2/(A M^2) = {most:g}, or the mean has "
+                "weights below 0; "
                 "set eta0 below that, or average=false"
             )
 
@@ -117,7 +127,9 @@ class SGD(SvmSgd):
         square = problem.source.squared_norms
         if inverse.size:
             (block,) = problem.source.blocks()
-            square = _lengths(block.rows, inverse.reshape(inverse.shape[0], -1), problem.source.n, problem.source.d)
+            square = _lengths(
+                block.rows, inverse.reshape(inverse.shape[0], -1), problem.source.n, problem.source.d
+            )
         share = problem.source.weight * (problem.epoch_size / problem.total_weight)
         return float(np.max(share * (square + constant_feature(problem))))
 
@@ -145,7 +157,9 @@ class SGD(SvmSgd):
         try:
             np.linalg.cholesky(given)
         except np.linalg.LinAlgError:
-            raise InputError("preconditioner is not positive definite; add a multiple of the identity") from None
+            raise InputError(
+                "preconditioner is not positive definite; add a multiple of the identity"
+            ) from None
         return canonical(np.linalg.inv(given), np.float64)
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:

@@ -1,8 +1,9 @@
-"""SGD-m: SGD-s with multiple updates at the price of one inner product (Panagiotakopoulos and Tsampouka, ICANN 2013).
+"""SGD-m: SGD-s with multiple updates at the price of one inner product (Panagiotakopoulos and Tsampouka,
+ICANN 2013).
 
-In some epochs every pattern is presented l times in a row. Proposition 3 tells from the first inner product how many of
-these are margin errors. Such an epoch counts as l: t grows by n l, T by l, and all that ``sgd_s.py`` says still holds.
-The paper has l = 5 in epochs with 0 < T mod 9 < 5, epochs counted from 1.
+In some epochs every pattern is presented l times in a row. Proposition 3 tells from the first inner product
+how many of these are margin errors. Such an epoch counts as l: t grows by n l, T by l, and all that
+``sgd_s.py`` says still holds. The paper has l = 5 in epochs with 0 < T mod 9 < 5, epochs counted from 1.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from .sgd_s import SHUFFLE, SPLIT, SGDs
 class SGDm(SGDs):
     """SGD-s with multiple updates."""
 
-    times: int = field(default=5, metadata={"help": "presentations in a row in an epoch with multiple updates: l"})
+    times: int = field(
+        default=5, metadata={"help": "presentations in a row in an epoch with multiple updates: l"}
+    )
     cycle: int = field(default=9, metadata={"help": "length of the cycle of epochs with and without them"})
-    below: int = field(default=5, metadata={"help": "multiple updates in epoch T where 0 < T mod cycle < below"})
+    below: int = field(
+        default=5, metadata={"help": "multiple updates in epoch T where 0 < T mod cycle < below"}
+    )
     splitting: bool = field(
         default=False,
-        metadata={"help": "for comparison: multiple updates without the regulariser, then the shrinking (footnote 6)"},
+        metadata={"help": "for comparison: multiple updates first, then all the shrinking (footnote 6)"},
     )
 
     name = "sgd-m"

@@ -1,14 +1,16 @@
-"""SGD-QN: stochastic gradient descent with a diagonal of learning rates (Bordes, Bottou and Gallinari, JMLR 2009).
+"""SGD-QN: stochastic gradient descent with a diagonal of learning rates (Bordes, Bottou and Gallinari, JMLR
+2009).
 
-    w <- w - B phi'(<w, x>) x                          (B diagonal; only the entries of x change)
-    every ``skip`` steps:   w <- w - skip lam B w, and on the next row with a slope g, which its step makes g',
-    r_j = clip(lam + (g' - g) x_j / (change of w_j), 0.1 lam, 100 lam),    B_j <- 1/(1/B_j + skip r_j)   where x_j != 0
+    w <- w - B phi'(<w, x>) x                          (B diagonal; only the entries of x change) every
+    ``skip`` steps:   w <- w - skip lam B w, and on the next row with a slope g, which its step makes g', r_j
+    = clip(lam + (g' - g) x_j / (change of w_j), 0.1 lam, 100 lam),    B_j <- 1/(1/B_j + skip r_j)   where x_j
+    != 0
 
-r_j is a secant: the change of the gradient over the change of w. As (change of w_j) is -B_j g x_j, it is ``lam + (g -
-g')/(B_j g)``. The version with the bounds on r_j is the one after the erratum of 2010. B begins at eta0 = 1/(lam t0),
-calibrated as in ``svmsgd.py`` unless it is given. ``skip`` is 16 n d / nnz by default, so that the shrinking, which
-costs O(d), takes a 16th of the time. It assumes that rows come in random order (``order=given`` leaves them as they
-are). A weight multiplies its row's loss by c n/N.
+r_j is a secant: the change of the gradient over the change of w. As (change of w_j) is -B_j g x_j, it is
+``lam + (g - g')/(B_j g)``. The version with the bounds on r_j is the one after the erratum of 2010. B begins
+at eta0 = 1/(lam t0), calibrated as in ``svmsgd.py`` unless it is given. ``skip`` is 16 n d / nnz by default,
+so that the shrinking, which costs O(d), takes a 16th of the time. It assumes that rows come in random order
+(``order=given`` leaves them as they are). A weight multiplies its row's loss by c n/N.
 """
 
 from __future__ import annotations
@@ -94,7 +96,9 @@ class SGDQN(RowByRow):
         most = max(1, int(0.5 / (eta0 * problem.lam)))  # shrinking must not turn w round
         skip = self.skip or min(max(1, round(16 * n * d / max(source.entries, 1))), most)
         if skip > 2 * most:
-            raise InputError(f"skip={skip} shrinks w too much at once at eta0={eta0:g}; it must be at most {2 * most}")
+            raise InputError(
+                f"skip={skip} shrinks w too much at once at eta0={eta0:g}; it must be at most {2 * most}"
+            )
         w = np.zeros(d, dtype=self.precision)
         if warm is not None:
             w[:] = warm.w

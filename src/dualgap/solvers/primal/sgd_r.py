@@ -1,8 +1,9 @@
-"""SGD-r: the same perceptron with a growing margin, on patterns drawn at random (Panagiotakopoulos and Tsampouka 2013).
+"""SGD-r: the same perceptron with a growing margin, on patterns drawn at random (Panagiotakopoulos and
+Tsampouka 2013).
 
-It is Pegasos with k = 1 and no projection. Drawn with replacement, a pattern may be a margin error more often than t/n
-times, so that the counters leave the box (they obey it in the limit, footnote 4): clipped, they still make a dual
-point, which a few dual sweeps improve.
+It is Pegasos with k = 1 and no projection. Drawn with replacement, a pattern may be a margin error more often
+than t/n times, so that the counters leave the box (they obey it in the limit, footnote 4): clipped, they
+still make a dual point, which a few dual sweeps improve.
 """
 
 from __future__ import annotations

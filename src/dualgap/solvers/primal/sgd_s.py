@@ -1,18 +1,21 @@
-"""SGD-s: stochastic gradient descent that knows how accurate it is (Panagiotakopoulos and Tsampouka, ICANN 2013).
+"""SGD-s: stochastic gradient descent that knows how accurate it is (Panagiotakopoulos and Tsampouka, ICANN
+2013).
 
-With the step 1/(lam (t + 1)) the update of the SVM's stochastic gradient descent is, in terms of ``a = lam t w``, that
-of a perceptron whose margin threshold grows with the number t of presentations (equations 5 to 7):
+With the step 1/(lam (t + 1)) the update of the SVM's stochastic gradient descent is, in terms of ``a = lam t
+w``, that of a perceptron whose margin threshold grows with the number t of presentations (equations 5 to 7):
 
-    a <- a + y_k   if  a.y_k <= lam t;    t <- t + 1      (y_k stands for the pattern y_k x_k; a tie is an update)
+    a <- a + y_k   if  a.y_k <= lam t;    t <- t + 1      (y_k stands for the pattern y_k x_k; a tie is an
+    update)
 
-Shrinking w costs nothing. Over T complete epochs, each in a fresh order, pattern k is a margin error I_k <= T times,
-so ``beta_k = I_k / T`` obeys the box and ``w = w(beta)``: a dual point for free, from which Proposition 2 has the
-lower bound ``C M/T - |w|^2/2`` by the number M of margin errors alone. The paper's stopping rule compares it with an
-estimate of the primal value, made of the scores that were needed anyway; only if the two are within f times
-``epsilon`` is the primal value itself computed. Certificates of this package stop a run as well, at the gap asked for.
+Shrinking w costs nothing. Over T complete epochs, each in a fresh order, pattern k is a margin error I_k <= T
+times, so ``beta_k = I_k / T`` obeys the box and ``w = w(beta)``: a dual point for free, from which
+Proposition 2 has the lower bound ``C M/T - |w|^2/2`` by the number M of margin errors alone. The paper's
+stopping rule compares it with an estimate of the primal value, made of the scores that were needed anyway;
+only if the two are within f times ``epsilon`` is the primal value itself computed. Certificates of this
+package stop a run as well, at the gap asked for.
 
-A weight multiplies its row's update, y_k by c_k n/N; the relations above hold with it. Presenting a pattern several
-times in a row is SGD-m's business (``sgd_m.py``), whose kernel this is.
+A weight multiplies its row's update, y_k by c_k n/N; the relations above hold with it. Presenting a pattern
+several times in a row is SGD-m's business (``sgd_m.py``), whose kernel this is.
 """
 
 from __future__ import annotations
@@ -119,11 +122,15 @@ class MarginErrors:
         return State(a, errors, rows.copy(), rows, generator(self.seed), march, math.inf)
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
-        """Present patterns until the budget is spent, or the estimate calls for a look at the primal value."""
+        """Present patterns until the budget is spent, or the estimate calls for a look at the primal
+        value.
+        """
         (block,) = problem.source.blocks()
         if last is not None:  # |a|^2 anew: rounding errors do not pile up
             square = float(np.dot(state.a, state.a.astype(np.float64)))
-            state = state._replace(march=state.march._replace(r=square + _constant_part(problem, state.march)))
+            state = state._replace(
+                march=state.march._replace(r=square + _constant_part(problem, state.march))
+            )
         stop = state.march.visits + budget
         epsilon, f = self.relative_accuracy
         if state.accurate > epsilon:  # a run that goes on, with a finer epsilon
@@ -191,7 +198,7 @@ class SGDs(MarginErrors):
     )
 
     name = "sgd-s"
-    summary = "stochastic gradient descent in epochs as a perceptron, with a dual point for free, for the hinge loss"
+    summary = "stochastic gradient descent in epochs as a perceptron, with a dual point for free; hinge"
     in_epochs = True
 
     def __post_init__(self) -> None:
@@ -214,9 +221,11 @@ def _constant_part(problem: Problem, march: March) -> float:
 
 @kernel
 def margin_errors(P: float, times: int, lam: float, q: float) -> int:
-    """Proposition 3: of ``times`` presentations in a row, how many are margin errors; P = a.y - lam t, q = |y|^2.
+    """Proposition 3: of ``times`` presentations in a row, how many are margin errors; P = a.y - lam t, q =
+    |y|^2.
 
-    Where a free bias has pushed the threshold the other way (lam <= 0) the presentations are gone through one by one.
+    Where a free bias has pushed the threshold the other way (lam <= 0) the presentations are gone through one
+    by one.
     """
     if lam > 0.0:
         if (times - 1) * lam < P:

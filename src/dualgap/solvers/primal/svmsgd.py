@@ -2,9 +2,10 @@
 
     eta_t = eta0 / (1 + lam eta0 t)
 
-which is 1/(lam (t + t0)) with ``t0 = 1/(lam eta0)``: late steps are those of Pegasos, early ones no longer than eta0.
-Unless it is given, eta0 is found on the first 1,000 rows: from 1 it is doubled or halved as long as the objective
-after one pass over them falls. It assumes that rows come in random order (``order=given`` leaves them as they are).
+which is 1/(lam (t + t0)) with ``t0 = 1/(lam eta0)``: late steps are those of Pegasos, early ones no longer
+than eta0. Unless it is given, eta0 is found on the first 1,000 rows: from 1 it is doubled or halved as long
+as the objective after one pass over them falls. It assumes that rows come in random order (``order=given``
+leaves them as they are).
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
         value = sample.evaluate(Point(w, b, None)).primal
         return value if value < sample.value_at_zero else math.inf  # no better than w = 0: too long a step
 
-    most = min(2.0**40, 1.0 / problem.lam if problem.lam > 0.0 else math.inf)  # beyond it the rate is 1/(lam t)
+    most = min(
+        2.0**40, 1.0 / problem.lam if problem.lam > 0.0 else math.inf
+    )  # beyond it the rate is 1/(lam t)
     best = min(1.0, most)
     least = cost(best)
     factor = 2.0 if cost(2.0 * best) < least else 0.5

@@ -2,17 +2,19 @@
 
     minimise  P(w, b) = lam/2 |w|^2 + r(b) + 1/N sum_i c_i phi(<w, x_i> + b, y_i)
 
-With beta_i = -phi'(score_i) the gradient is lam (w - w(beta)), and P(w) - D(beta) = |gradient|^2 / (2 lam). So the
-evaluation of a point brings the gradient there, and a step begins with what the evaluation of the one before found. It
-solves H v = -gradient (``quadratic.py``) until the gap that the residual promises is a hundredth of the present one,
-and goes along v to where P hardly falls any more: scores are linear, so this search needs no pass. A free bias is
-fitted anew after every step, from the scores alone, so that the duals satisfy its constraint.
+With beta_i = -phi'(score_i) the gradient is lam (w - w(beta)), and P(w) - D(beta) = |gradient|^2 / (2 lam).
+So the evaluation of a point brings the gradient there, and a step begins with what the evaluation of the one
+before found. It solves H v = -gradient (``quadratic.py``) until the gap that the residual promises is a
+hundredth of the present one, and goes along v to where P hardly falls any more: scores are linear, so this
+search needs no pass. A free bias is fitted anew after every step, from the scores alone, so that the duals
+satisfy its constraint.
 
-A loss with a kink is smoothed about the present duals, ``phi_gamma* = phi* + gamma/2 (beta - centre)^2``: the proximal
-point method on the dual, or the method of multipliers (Rockafellar, SIAM J. Control Optim. 1976; with Newton inside it
-is that of Li, Sun and Toh, SIAM J. Optim. 2018). Its slope is a dual step that every loss has, and it is curved only
-where the dual lies between its bounds, so products read few rows. Once the distance to the optimum of the smoothed
-problem is a small part of the gap, the centre moves to the duals, and gamma falls.
+A loss with a kink is smoothed about the present duals, ``phi_gamma* = phi* + gamma/2 (beta - centre)^2``: the
+proximal point method on the dual, or the method of multipliers (Rockafellar, SIAM J. Control Optim. 1976;
+with Newton inside it is that of Li, Sun and Toh, SIAM J. Optim. 2018). Its slope is a dual step that every
+loss has, and it is curved only where the dual lies between its bounds, so products read few rows. Once the
+distance to the optimum of the smoothed problem is a small part of the gap, the centre moves to the duals, and
+gamma falls.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ class Newton:
     """Truncated Newton with conjugate gradients."""
 
     name = "newton"
-    summary = "Newton's method with conjugate gradients, kinks smoothed: few passes, for many rows of few columns"
+    summary = (
+        "Newton's method with conjugate gradients, kinks smoothed: few passes, for many rows of few columns"
+    )
     biases = ("none", "augmented", "exact")
     evaluated_steps = True  # a step begins with the evaluation of the last one
 
@@ -88,7 +92,9 @@ class Newton:
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """One step of Newton's method."""
         counts, smoothing = state.counts, state.smoothing
-        beta = duals(problem, smoothing, state.scores) if last is None or smoothing.gamma > 0.0 else np.zeros(0)
+        beta = (
+            duals(problem, smoothing, state.scores) if last is None or smoothing.gamma > 0.0 else np.zeros(0)
+        )
         if last is None:
             scores, passed, value = state.scores, problem.source.entries, problem.value_at_zero
             w_beta, b_beta = problem.model_of(beta, state.b)
@@ -129,14 +135,18 @@ class Newton:
         return State(here[:-1], float(here[-1]) + shift, scores, smoothing, sample, done, state.tol)
 
     def _is_near(self, problem: Problem, here: Floats, there: Floats, scores: Floats, beta: Floats) -> bool:
-        """Whether the smoothed problem is solved well enough: what is left is the smoothing's part of the gap."""
+        """Whether the smoothed problem is solved well enough: what is left is the smoothing's part of the
+        gap.
+        """
         away = here - there
         strength = problem.bias.strength(problem.lam)
         left = problem.lam * float(away[:-1] @ away[:-1])
         left += strength * float(away[-1]) ** 2 if 0.0 < strength < np.inf else 0.0
 
         def visit(block: Block) -> float:
-            return float(_disagreement(block.y, block.weight, problem.loss, scores[block.span], beta[block.span]))
+            return float(
+                _disagreement(block.y, block.weight, problem.loss, scores[block.span], beta[block.span])
+            )
 
         smoothed = float(problem.source.reduce(visit, lambda a, b: a + b)) / problem.total_weight
         return 0.5 * left <= NEAR * smoothed
@@ -177,13 +187,19 @@ def duals(problem: Problem, smoothing: Smoothing, scores: Floats) -> Floats:
 
 
 def line_search(
-    problem: Problem, smoothing: Smoothing, scores: Floats, along: Floats, first: float, drift: float, bend: float
+    problem: Problem,
+    smoothing: Smoothing,
+    scores: Floats,
+    along: Floats,
+    first: float,
+    drift: float,
+    bend: float,
 ) -> float:
     """A step along v at which P is flat, and proven to be below its value at 0: 1 if that will do.
 
-    The slope rises from its first value, which is negative; ``drift + step bend`` is the regulariser's part of it.
-    ``low`` is a step of negative slope, ``fallen`` an upper bound on the change of P up to there, from slopes alone:
-    differences of P drown in rounding errors at the end.
+    The slope rises from its first value, which is negative; ``drift + step bend`` is the regulariser's part
+    of it. ``low`` is a step of negative slope, ``fallen`` an upper bound on the change of P up to there, from
+    slopes alone: differences of P drown in rounding errors at the end.
     """
     total = problem.total_weight
 
@@ -191,7 +207,9 @@ def line_search(
         def visit(block: Block) -> float:
             span = block.span
             gamma, centre = smoothing.gamma, smoothing.centre[span]
-            part = _slope_along(block.y, block.weight, problem.loss, gamma, centre, scores[span], along[span], step)
+            part = _slope_along(
+                block.y, block.weight, problem.loss, gamma, centre, scores[span], along[span], step
+            )
             return float(part)
 
         return float(problem.source.reduce(visit, lambda a, b: a + b)) / total
@@ -277,22 +295,37 @@ def _duals(y: Floats, loss: Any, gamma: float, centre: Floats, scores: Floats, b
 
 @kernel
 def _disagreement(y: Floats, weight: Floats, loss: Any, scores: Floats, beta: Floats) -> float:
-    """``sum c (phi(score) + phi*(-beta) + beta score)``: by how much the duals are not slopes of the loss itself."""
+    """``sum c (phi(score) + phi*(-beta) + beta score)``: by how much the duals are not slopes of the loss
+    itself.
+    """
     total = 0.0
     for i in range(y.shape[0]):
         if weight[i] > 0.0:
-            total += weight[i] * (loss.value(y[i], scores[i]) + loss.conjugate(y[i], beta[i]) + beta[i] * scores[i])
+            total += weight[i] * (
+                loss.value(y[i], scores[i]) + loss.conjugate(y[i], beta[i]) + beta[i] * scores[i]
+            )
     return total
 
 
 @kernel
 def _slope_along(
-    y: Floats, weight: Floats, loss: Any, gamma: float, centre: Floats, scores: Floats, along: Floats, step: float
+    y: Floats,
+    weight: Floats,
+    loss: Any,
+    gamma: float,
+    centre: Floats,
+    scores: Floats,
+    along: Floats,
+    step: float,
 ) -> float:
     total = 0.0
     for i in range(y.shape[0]):
         if weight[i] > 0.0:
-            total -= weight[i] * along[i] * smoothed_dual(loss, gamma, centre, i, y[i], scores[i] + step * along[i])
+            total -= (
+                weight[i]
+                * along[i]
+                * smoothed_dual(loss, gamma, centre, i, y[i], scores[i] + step * along[i])
+            )
     return total
 
 

@@ -1,14 +1,16 @@
-"""The second-order model of P at a point, for Newton's method: products with its Hessian, and what stands in for it.
+"""The second-order model of P at a point, for Newton's method: products with its Hessian, and what stands in
+for it.
 
     H = diag(ridge) + X' diag(h) X,   h_i = c_i phi''(score_i) / N
 
-Vectors have d + 1 numbers, the last one for the bias: a column of ones (of zeros, where there is none) whose ridge is
-the bias's own strength. A product is one pass over the rows of h > 0: a dot and an add for each.
+Vectors have d + 1 numbers, the last one for the bias: a column of ones (of zeros, where there is none) whose
+ridge is the bias's own strength. A product is one pass over the rows of h > 0: a dot and an add for each.
 
-What makes conjugate gradients fast is the matrix that stands in for H (the preconditioner). Where columns are few it is
-H over a sample of rows, drawn in proportion to h and factorised: SAMPLE rows a column bring the products of a step from
-tens down to two or three. For least squares H is the same everywhere, and may be worth having whole: one step then ends
-at the optimum. Elsewhere it is the diagonal of H, which on texts saves three quarters of them and more.
+What makes conjugate gradients fast is the matrix that stands in for H (the preconditioner). Where columns are
+few it is H over a sample of rows, drawn in proportion to h and factorised: SAMPLE rows a column bring the
+products of a step from tens down to two or three. For least squares H is the same everywhere, and may be
+worth having whole: one step then ends at the optimum. Elsewhere it is the diagonal of H, which on texts saves
+three quarters of them and more.
 """
 
 from __future__ import annotations
@@ -72,8 +74,9 @@ class Quadratic:
     def minimise(self, gradient: Floats, value: float, tol: float) -> tuple[Floats, Floats]:
         """v with H v = -gradient, roughly, and X v.
 
-        Where the model is all there is to it, which holds for least squares, conjugate gradients end where half the
-        relative gap asked for is reached, ``value`` being P at the point: one step is then the whole of it.
+        Where the model is all there is to it, which holds for least squares, conjugate gradients end where
+        half the relative gap asked for is reached, ``value`` being P at the point: one step is then the whole
+        of it.
         """
         v, along = np.zeros(gradient.size), np.zeros(self.source.n)
         residual = -gradient
@@ -163,7 +166,9 @@ class Quadratic:
         matrix = np.zeros((self.source.d + 1, self.source.d + 1))
         (block,) = self.source.blocks()
         self.entries += int(_sample(block.rows, self.h, self.stride(rows), self.lift, matrix))
-        matrix += np.triu(matrix, 1).T  # rows may list their columns in any order; below the diagonal is all there
+        matrix += np.triu(
+            matrix, 1
+        ).T  # rows may list their columns in any order; below the diagonal is all there
         matrix[np.diag_indices_from(matrix)] += self.ridge
         matrix[-1, -1] = matrix[-1, -1] or 1.0  # a free bias where no row is curved
         size = 1.0 / np.sqrt(np.diagonal(matrix))
@@ -176,7 +181,9 @@ class Quadratic:
         return lambda residual: size * scipy.linalg.cho_solve(factor, size * residual, check_finite=False)
 
     def stride(self, rows: int) -> float:
-        """Such that all rows of h >= stride, and one wherever the sum of the others passes it, are so many."""
+        """Such that all rows of h >= stride, and one wherever the sum of the others passes it, are so
+        many.
+        """
         if rows == self.curved:
             return 0.0
         large, rest = 0, float(self.h.sum())
@@ -244,7 +251,9 @@ def _diagonal(rows: Any, h: Floats, lift: float, diagonal: Floats) -> None:
 
 @kernel
 def _sample(rows: Any, h: Floats, stride: float, lift: float, matrix: Floats) -> int:
-    """Add h x x' of a sample, each product once; a row that stands for its neighbours counts as the stride."""
+    """Add h x x' of a sample, each product once; a row that stands for its neighbours counts as the
+    stride.
+    """
     last, entries = matrix.shape[0] - 1, 0
     ahead = 0.5 * stride
     for i in range(h.shape[0]):

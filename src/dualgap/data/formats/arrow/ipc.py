@@ -1,11 +1,13 @@
-"""Write Arrow IPC files whose buffers begin at multiples of 64 bytes, with metadata that are known only in the end.
+"""Write Arrow IPC files whose buffers begin at multiples of 64 bytes, with metadata that are known only in
+the end.
 
-pyarrow serialises every message; it aligns buffers to 8 bytes and offers no choice, and it wants the schema's metadata
-before the first batch. So the body of each message is laid out anew here, and its metadata, a flatbuffer, are
-told the new places. Likewise the footer: pyarrow writes one for empty batches, which then gets the real places. Readers
-of the file take the schema from the footer.
+pyarrow serialises every message; it aligns buffers to 8 bytes and offers no choice, and it wants the schema's
+metadata before the first batch. So the body of each message is laid out anew here, and its metadata, a
+flatbuffer, are told the new places. Likewise the footer: pyarrow writes one for empty batches, which then
+gets the real places. Readers of the file take the schema from the footer.
 
-What the format says: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
+What the format says:
+https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
 """
 
 from __future__ import annotations

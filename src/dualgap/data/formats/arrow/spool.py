@@ -1,8 +1,8 @@
 """Rows on their way into a store: gathered in bounded memory, handed out in their order or in a random one.
 
-The random order is that of a random key of 64 bits for every row, drawn as the rows come in. So it depends on the seed
-and on the rows alone, not on the memory there is. When memory is short, rows go to files, each of which takes an
-interval of keys; the files are then read, sorted and handed out one by one.
+The random order is that of a random key of 64 bits for every row, drawn as the rows come in. So it depends on
+the seed and on the rows alone, not on the memory there is. When memory is short, rows go to files, each of
+which takes an interval of keys; the files are then read, sorted and handed out one by one.
 """
 
 from __future__ import annotations
@@ -132,7 +132,11 @@ def joined(parts: list[Rows]) -> Rows:
     for rows in parts:
         rows.X.resize(rows.X.shape[0], width)
     weight = None if parts[0].weight is None else np.concatenate([rows.weight for rows in parts])
-    return Rows(sp.vstack([rows.X for rows in parts], format="csr"), np.concatenate([rows.y for rows in parts]), weight)
+    return Rows(
+        sp.vstack([rows.X for rows in parts], format="csr"),
+        np.concatenate([rows.y for rows in parts]),
+        weight,
+    )
 
 
 def _taken(rows: Rows, which: Any) -> Rows:
@@ -142,7 +146,15 @@ def _taken(rows: Rows, which: Any) -> Rows:
 def _save(file: Path, rows: Rows, keys: Words) -> None:
     weight = np.zeros(0) if rows.weight is None else rows.weight
     with file.open("ab") as stream:
-        for array in (keys, rows.y, weight, rows.X.indptr, rows.X.indices, rows.X.data, np.array(rows.X.shape)):
+        for array in (
+            keys,
+            rows.y,
+            weight,
+            rows.X.indptr,
+            rows.X.indices,
+            rows.X.data,
+            np.array(rows.X.shape),
+        ):
             np.save(stream, array)
 
 

@@ -1,4 +1,5 @@
-"""The store: rows in an Arrow file, in blocks that can be read one by one, without a copy and without parsing.
+"""The store: rows in an Arrow file, in blocks that can be read one by one, without a copy and without
+parsing.
 
 Every record batch is a block of rows:
 
@@ -6,9 +7,10 @@ Every record batch is a block of rows:
     label   double
     weight  double                                                            only where rows are weighted
 
-Arrow keeps the members of a struct apart, so offsets, columns and values of a batch are three arrays: CSR as it
-stands, each at a multiple of 64 bytes in the file. The metadata of the schema hold one key, ``dualgap``, with a JSON
-object: what is known of all rows, and a checksum for every batch. To other programs it is an ordinary Arrow file.
+Arrow keeps the members of a struct apart, so offsets, columns and values of a batch are three arrays: CSR as
+it stands, each at a multiple of 64 bytes in the file. The metadata of the schema hold one key, ``dualgap``,
+with a JSON object: what is known of all rows, and a checksum for every batch. To other programs it is an
+ordinary Arrow file.
 """
 
 from __future__ import annotations
@@ -106,7 +108,9 @@ def batch_of(layout: Any, X: Any, y: Any, weight: Any) -> tuple[Any, str]:
 
 
 def checksum(*arrays: Any) -> str:
-    """CRC-32 of offsets, columns, values, labels and weights, one after another, as they stand in the file."""
+    """CRC-32 of offsets, columns, values, labels and weights, one after another, as they stand in the
+    file.
+    """
     total = 0
     for array in arrays:
         if array is not None:
@@ -133,7 +137,9 @@ class Store:
         self.header = _header(self.path, found)
         expected = schema(self.header.value_type, self.header.weighted)
         if not found.equals(expected) or batches != len(self.header.checksums):
-            raise InputError(f"{self.path}: its columns or batches are not those of a dualgap store; convert it anew")
+            raise InputError(
+                f"{self.path}: its columns or batches are not those of a dualgap store; convert it anew"
+            )
 
     @cached_property
     def starts(self) -> Any:
@@ -147,7 +153,9 @@ class Store:
         where = f"{self.path}: batch {k} (rows {first} to {first + header.batch_rows[k] - 1})"
         batch = sound_batch(self._reader, k, where, full=True)
         if any(column.null_count for column in batch.columns) or batch.num_rows != header.batch_rows[k]:
-            raise InputError(f"{where} is damaged: it has other rows than the header says; convert the file anew")
+            raise InputError(
+                f"{where} is damaged: it has other rows than the header says; convert the file anew"
+            )
         rows = batch.column(0)
         starts, entries = rows.offsets.to_numpy(), rows.values
         columns, values = (entries.field(m).to_numpy() for m in (0, 1))
@@ -160,7 +168,9 @@ class Store:
                 "convert the file anew"
             )
         if starts[0] != 0 or not starts[-1] == columns.size == header.batch_entries[k]:
-            raise InputError(f"{where} is damaged: it has other entries than the header says; convert the file anew")
+            raise InputError(
+                f"{where} is damaged: it has other entries than the header says; convert the file anew"
+            )
         if columns.size and int(columns.max()) >= header.d:
             raise InputError(
                 f"{where} is damaged: it names column {columns.max()} of {header.d}; convert the file anew"
@@ -192,7 +202,9 @@ class Store:
             label = np.empty(header.n)
             weight = np.empty(header.n) if header.weighted else None
         except (MemoryError, ValueError):  # beyond what there is, or beyond what can be counted
-            raise InputError(f"{self.path}: {header.n} rows with {header.nnz} entries do not fit into memory") from None
+            raise InputError(
+                f"{self.path}: {header.n} rows with {header.nnz} entries do not fit into memory"
+            ) from None
         entry = 0
         for data in self.blocks():
             rows, entries = slice(data.first, data.first + data.y.size), slice(entry, entry + data.X.nnz)
@@ -208,7 +220,9 @@ class Store:
 
 
 def sound_batch(reader: Any, k: int, where: str, *, full: bool) -> Any:
-    """A record batch whose lengths and buffers agree; Arrow aborts the process where a child of any other is read."""
+    """A record batch whose lengths and buffers agree; Arrow aborts the process where a child of any other is
+    read.
+    """
     pa = arrow()
     try:
         batch = reader.get_batch(k)
@@ -239,10 +253,13 @@ def _header(path: Path, found: Any) -> Header:
         sound = (
             kind == FORMAT
             and sealed
-            and all(isinstance(several, list) for several in (rows, entries, header.checksums, header.digests))
+            and all(
+                isinstance(several, list) for several in (rows, entries, header.checksums, header.digests)
+            )
             and all(isinstance(word, str) for word in header.checksums)
             and all(
-                type(k) is int and k >= 0 for k in (header.n, header.d, header.nnz, header.present, *rows, *entries)
+                type(k) is int and k >= 0
+                for k in (header.n, header.d, header.nnz, header.present, *rows, *entries)
             )
             and (header.n, header.nnz) == (sum(rows), sum(entries))
             and len(rows) == len(entries) == len(header.checksums)

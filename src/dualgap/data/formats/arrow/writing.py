@@ -29,7 +29,9 @@ _MOST_CLASSES = 1000
 
 
 class Counting(NamedTuple):
-    """By how much the columns of blocks are too high, and how the text they come from counts them (None: no text)."""
+    """By how much the columns of blocks are too high, and how the text they come from counts them (None: no
+    text).
+    """
 
     base: int
     zero_based: bool | None
@@ -54,7 +56,9 @@ class Options:
         if self.seed is not None and self.seed < 0:
             raise InputError(f"seed={self.seed} must be at least 0")
         if self.memory_budget < SMALLEST_BUDGET:
-            raise InputError(f"memory_budget={self.memory_budget} is too little; give at least {SMALLEST_BUDGET} bytes")
+            raise InputError(
+                f"memory_budget={self.memory_budget} is too little; give at least {SMALLEST_BUDGET} bytes"
+            )
 
 
 def write_store(
@@ -85,7 +89,8 @@ def write_store(
     feature_names : d names, optional
         What the columns are called.
     keep_order : bool
-        Leave the rows in their order. Most solvers of data beyond memory want them shuffled, and that is the default.
+        Leave the rows in their order. Most solvers of data beyond memory want them shuffled, and that is the
+        default.
     seed : int
         Of the shuffle.
     dtype : {"auto", "float32", "float64"}
@@ -132,7 +137,9 @@ def write_blocks(
     counting: Callable[[int], Counting] = lambda lowest: Counting(0, None),
     told: Callable[[str], None] = lambda text: None,
 ) -> Header:
-    """Write blocks of rows to a store. ``counting`` is asked how columns count, once the lowest of all is known."""
+    """Write blocks of rows to a store. ``counting`` is asked how columns count, once the lowest of all is
+    known.
+    """
     options.check()
     path = check_destination(path)
     arrow()
@@ -154,13 +161,16 @@ def write_blocks(
         width = max(seen.highest + 1 - found.base, 1)
         if n_features is not None and width > n_features:
             raise InputError(
-                f"{shown(origin)}: index {seen.highest} is beyond the {n_features} features, as indices count from 0"
+                f"{shown(origin)}: index {seen.highest} is beyond the {n_features} features, as indices "
+                "count from 0"
             )
         names = seen.feature_names
         if names is not None and n_features is None:
             n_features = len(names)
         if names is not None and (len(names) != n_features or width > len(names)):
-            raise InputError(f"{len(names)} names for {max(width, n_features or 0)} columns; give one name a column")
+            raise InputError(
+                f"{len(names)} names for {max(width, n_features or 0)} columns; give one name a column"
+            )
         return _write(path, spool, seen, options, found, n_features or width, told)
     finally:
         spool.close()
@@ -214,7 +224,10 @@ class _Seen:
             entries = np.square(X.data, dtype=np.float64)
         squares[filled] = np.add.reduceat(entries, X.indptr[:-1][filled]) if X.nnz else 0.0
         lengths = np.sqrt(squares)
-        self.smallest, self.largest = min(self.smallest, float(lengths.min())), max(self.largest, float(lengths.max()))
+        self.smallest, self.largest = (
+            min(self.smallest, float(lengths.min())),
+            max(self.largest, float(lengths.max())),
+        )
         self.lengths += float(lengths.sum())
         self.empty += int((~filled).sum())
 
@@ -258,7 +271,9 @@ def _write(
             n=seen.n,
             d=width,
             nnz=seen.nnz,
-            classes=None if seen.counts is None else [[label, seen.counts[label]] for label in sorted(seen.counts)],
+            classes=None
+            if seen.counts is None
+            else [[label, seen.counts[label]] for label in sorted(seen.counts)],
             class_weights=None if seen.counts is None else [weight for _, weight in seen.weights.sorted()],
             present=seen.present,
             weighted=seen.weighted,
@@ -295,7 +310,9 @@ def _blocks(blocks: Iterator[Rows], size: int, value_bytes: int) -> Iterator[Row
             before = sizes[first - 1] if first else 0
             last = min(int(np.searchsorted(sizes, before + size - held)) + 1, block.y.size)
             part = slice(first, last)
-            waiting.append(Rows(block.X[part], block.y[part], None if block.weight is None else block.weight[part]))
+            waiting.append(
+                Rows(block.X[part], block.y[part], None if block.weight is None else block.weight[part])
+            )
             held += int(sizes[last - 1] - before)
             if held >= size:
                 yield joined(waiting)

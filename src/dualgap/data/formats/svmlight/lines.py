@@ -43,7 +43,9 @@ def parse_line(line: bytes, allowed: Range) -> Row | None:
     line = line.partition(b"#")[0]
     odd = _CONTROL.search(line)
     if odd:
-        raise LineError(f"byte 0x{odd[0][0]:02x} where text was expected; is this a binary file?", odd.start() + 1)
+        raise LineError(
+            f"byte 0x{odd[0][0]:02x} where text was expected; is this a binary file?", odd.start() + 1
+        )
     tokens = list(_TOKEN.finditer(line))
     if not tokens:
         return None
@@ -83,7 +85,8 @@ def _refuse_table(line: bytes, tokens: int) -> None:
             return
         kind = "a table (blanks)"
     raise LineError(
-        f"this looks like {kind} and not like svmlight text, whose rows are LABEL INDEX:VALUE ...; convert it, with "
+        f"this looks like {kind} and not like svmlight text, whose rows are LABEL INDEX:VALUE ...; convert "
+        "it, with "
         "sklearn.datasets.dump_svmlight_file for instance, or give the arrays to dualgap.fit in Python",
         1,
     )
@@ -96,7 +99,9 @@ def _label(token: bytes) -> float:
             "1 where the row has it and -1 where not"
         )
     if b":" in token:
-        raise LineError(f"the line begins with {_shown(token)} where its label should be; write 0 if there is none")
+        raise LineError(
+            f"the line begins with {_shown(token)} where its label should be; write 0 if there is none"
+        )
     return _number(token, f"label {_shown(token)}")
 
 
@@ -111,7 +116,9 @@ def _entry(token: bytes) -> tuple[int, float]:
         problem = "is below 0" if negative else "is not a whole number"
         raise LineError(f"index {_shown(index)} in {_shown(token)} {problem}; indices count from 0 or 1")
     if len(index.lstrip(b"0")) > 18:
-        raise LineError(f"index {_shown(index)} is too large for any model; hash the indices to fewer columns")
+        raise LineError(
+            f"index {_shown(index)} is too large for any model; hash the indices to fewer columns"
+        )
     number = int(index[-18:])
     return number, _number(value, f"value {_shown(value)} of index {number}")
 

@@ -1,4 +1,6 @@
-"""From a piece of svmlight text to arrays: compiled code as far as it gets, one line the careful way, and on."""
+"""From a piece of svmlight text to arrays: compiled code as far as it gets, one line the careful way, and
+on.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +209,9 @@ def _parse(
     gaps: Offsets,
     tally: Offsets,
 ) -> None:
-    """Parse lines from ``tally[_AT]`` on, up to the end or to the first unusual one. The text ends with a newline."""
+    """Parse lines from ``tally[_AT]`` on, up to the end or to the first unusual one. The text ends with a
+    newline.
+    """
     at, row, entry, line = tally[_AT], tally[_ROWS], tally[_ENTRIES], tally[_LINES]
     lowest, highest, unordered, qids = tally[_LOWEST], tally[_UPPERMOST], tally[_UNORDERED], tally[_QIDS]
     while at < text.shape[0]:
@@ -222,7 +226,9 @@ def _parse(
             grouped = False
             p = _skip(text, p)
             if text[p] == 113:  # q
-                if not (text[p + 1] == 105 and text[p + 2] == 100 and text[p + 3] == _COLON):  # stops at a newline
+                if not (
+                    text[p + 1] == 105 and text[p + 2] == 100 and text[p + 3] == _COLON
+                ):  # stops at a newline
                     break
                 p += 4
                 while 48 <= text[p] <= 57:

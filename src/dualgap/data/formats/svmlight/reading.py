@@ -1,11 +1,11 @@
 """Svmlight text: one row a line, ``label index:value index:value ...``, as SVMlight and LIBSVM know it.
 
-Comments from ``#`` to the end of the line, blank lines, CRLF and a missing last newline are fine, and so are indices
-in any order. ``qid:`` is ignored, and the result says so.
+Comments from ``#`` to the end of the line, blank lines, CRLF and a missing last newline are fine, and so are
+indices in any order. ``qid:`` is ignored, and the result says so.
 
-Compiled code parses the pieces of a file, several at a time (``svmlight_pieces``). It leaves a line with anything
-unusual in it to ``svmlight_lines``, whose first purpose is to explain what is wrong. Both take exactly the same
-numbers: those of Python's ``float()``.
+Compiled code parses the pieces of a file, several at a time (``svmlight_pieces``). It leaves a line with
+anything unusual in it to ``svmlight_lines``, whose first purpose is to explain what is wrong. Both take
+exactly the same numbers: those of Python's ``float()``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def read_svmlight(
     threads: int | None = None,
     too_wide: str = _MEND,
 ) -> Data:
-    """Read svmlight text, plain or compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``); ``-`` is the standard input.
+    """Read svmlight text, plain or compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``); ``-`` is the standard
+    input.
 
     Parameters
     ----------
@@ -80,9 +81,9 @@ def stream_svmlight(
 ) -> Iterator[Data]:
     """The rows of a file in blocks of some megabytes of text (``block`` bytes), in bounded memory.
 
-    With ``zero_based="auto"`` the columns of the blocks are the indices as they stand in the text: whether they count
-    from 0 or 1 is known only in the end, when every block has been seen. Where ``n_features`` is not given, each block
-    is as wide as its own indices ask for.
+    With ``zero_based="auto"`` the columns of the blocks are the indices as they stand in the text: whether
+    they count from 0 or 1 is known only in the end, when every block has been seen. Where ``n_features`` is
+    not given, each block is as wide as its own indices ask for.
     """
     path = Path(path)
     allowed = _allowed(n_features, zero_based, too_wide)
@@ -126,7 +127,9 @@ def _parts(
         try:
             part = future.result()
         except PieceError as fault:
-            raise InputError(f"{shown(path)}, line {line + fault.line}, column {fault.column}: {fault}") from None
+            raise InputError(
+                f"{shown(path)}, line {line + fault.line}, column {fault.column}: {fault}"
+            ) from None
         piece.release()
         line += part.lines
         return part, piece.done
@@ -145,7 +148,9 @@ def _parts(
 
 
 class _Gathered:
-    """All rows so far, in arrays with some room to spare: memory that nobody has written to takes no place."""
+    """All rows so far, in arrays with some room to spare: memory that nobody has written to takes no
+    place.
+    """
 
     def __init__(self) -> None:
         self.rows = self.entries = self.lines = self.qids = 0
@@ -183,7 +188,9 @@ class _Gathered:
 
 
 def _enlarged(array: Any, needed: int, done: float) -> Any:
-    """The array with room for what is still to come, so that it need not be moved again: generously estimated."""
+    """The array with room for what is still to come, so that it need not be moved again: generously
+    estimated.
+    """
     if not array.size and done:
         try:
             return np.empty(int(1.25 * needed / done) + 1, dtype=array.dtype)
@@ -193,7 +200,9 @@ def _enlarged(array: Any, needed: int, done: float) -> Any:
     return array
 
 
-def _assemble(path: Path, found: _Gathered, n_features: int | None, zero_based: ZeroBased, too_wide: str) -> Data:
+def _assemble(
+    path: Path, found: _Gathered, n_features: int | None, zero_based: ZeroBased, too_wide: str
+) -> Data:
     if found.rows == 0:
         raise InputError(f"{shown(path)}: no rows in it, only blank lines or comments")
     found.close()
@@ -252,8 +261,10 @@ def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
 
     def hugeness(width: int) -> str:
         return (
-            f"means {width} columns, which take about {8 * _VECTORS * width / 1e9:.3g} GB to train; --n-features N "
-            "finds wrong indices (those beyond N), and hashing (index modulo 2**24, say) makes do with fewer columns"
+            f"means {width} columns, which take about {8 * _VECTORS * width / 1e9:.3g} GB to train; "
+            "--n-features N "
+            "finds wrong indices (those beyond N), and hashing (index modulo 2**24, say) makes do with "
+            "fewer columns"
         )
 
     def complaint(index: int) -> str:

@@ -32,7 +32,8 @@ _LONGEST_INDEX = 11  # digits and a colon
 def write_svmlight(
     path: str | os.PathLike[str], X: Any, y: Any, *, zero_based: bool = False, threads: int | None = None
 ) -> None:
-    """Write rows and labels as svmlight text, compressed if the name says so (``.gz``, ``.bz2``, ``.xz``, ``.zst``).
+    """Write rows and labels as svmlight text, compressed if the name says so (``.gz``, ``.bz2``, ``.xz``,
+    ``.zst``).
 
     Parameters
     ----------
@@ -60,7 +61,9 @@ def write_svmlight(
     except (ValueError, TypeError):
         raise InputError("y holds something else than numbers; encode the labels as numbers first") from None
     if labels.shape != (rows.shape[0],):
-        raise InputError(f"y has shape {labels.shape} and X has {rows.shape[0]} rows; there must be one label a row")
+        raise InputError(
+            f"y has shape {labels.shape} and X has {rows.shape[0]} rows; there must be one label a row"
+        )
     with replacing(path) as raw, packed(Path(path), raw) as stream:
         write_blocks(stream, [(rows, labels)], zero_based=zero_based, threads=threads)
 
