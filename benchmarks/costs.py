@@ -52,7 +52,7 @@ def steps(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
         for dtype in ("float64", "float32"):
             X, y = make(dtype)
             for solver in solvers:
-                last = _fit(X, y, solver=solver, lam=1.0 / X.shape[0], gap=0.0, max_epochs=10).trace[-1]
+                last = _fit(X, y, solver=solver, lam=1.0 / X.shape[0], tol=0.0, max_epochs=10).trace[-1]
                 yield {
                     "data": f"{title}, {dtype}",
                     "solver": solver,
@@ -68,7 +68,7 @@ def rows(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
         before: tuple[int, float] | None = None
         for n in SIZES[tier]:
             X, y = generated.text(n, 47_000, 60)
-            outcome = _fit(X, y, solver=solver, lam=_LAM, gap=1e-3)
+            outcome = _fit(X, y, solver=solver, lam=_LAM, tol=1e-3)
             seconds = outcome.trace[-1].seconds
             exponent = math.log(seconds / before[1]) / math.log(n / before[0]) if before else None
             yield {"rows": n, "entries": X.nnz, "solver": solver, **_cost(outcome), "exponent": exponent}
@@ -81,7 +81,7 @@ def columns(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
     for d in (1_000, 10_000, 100_000, 1_000_000):
         X, y = sparse(n, d, 50)
         for solver in solvers:
-            outcome = _fit(X, y, solver=solver, lam=1.0 / n, gap=0.0, max_epochs=5)
+            outcome = _fit(X, y, solver=solver, lam=1.0 / n, tol=0.0, max_epochs=5)
             last = outcome.trace[-1]
             per_entry = 1e9 * last.train_seconds / max(last.entries, 1)
             certifying = 1e9 * last.certify_seconds / (len(outcome.trace) * X.nnz)
@@ -98,7 +98,7 @@ def threads(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
     X, y = generated.text(SIZES[tier][-1 if tier == "quick" else 2], 47_000, 60)
     for solver in ["auto", *solvers]:
         for count in range(1, (os.cpu_count() or 1) + 1):
-            outcome = _fit(X, y, solver=solver, lam=_LAM, gap=1e-4, threads=count)
+            outcome = _fit(X, y, solver=solver, lam=_LAM, tol=1e-4, threads=count)
             yield {"solver": solver, "threads": count, **_cost(outcome)}
 
 
@@ -111,7 +111,7 @@ def certificates(tier: str, solvers: Sequence[str]) -> Iterator[Row]:
     }.items():
         for solver in solvers:
             for gap in (1e-2, 1e-4):
-                outcome = _fit(X, y, solver=solver, C=1.0, gap=gap, time_limit=20.0)
+                outcome = _fit(X, y, solver=solver, C=1.0, tol=gap, time_limit=20.0)
                 yield {"data": title, "solver": solver, "gap asked": gap, **_cost(outcome)}
 
 

@@ -98,7 +98,7 @@ def cutting_planes() -> Iterator[Row]:
     for name, asked in (("covtype", 3.0), ("wikitox-bow", 1.3)):
         for found in present(name):
             X, y = data(found)
-            common: dict[str, Any] = {"C": 1.0, "gap": 1e-2, "time_limit": 240.0}
+            common: dict[str, Any] = {"C": 1.0, "tol": 1e-2, "time_limit": 240.0}
             ocas, svmperf = in_turns(
                 seconds_of(X, y, solver="ocas", **common),
                 seconds_of(X, y, solver="svmperf", **common),
@@ -115,7 +115,7 @@ def working_sets() -> Iterator[Row]:
 
     for name in present("a9a"):
         X, y = data(name)
-        best = dualgap.fit(X, y, C=1.0, bias="exact", gap=1e-6, max_epochs=None).certificate.primal
+        best = dualgap.fit(X, y, C=1.0, bias="exact", tol=1e-6, max_epochs=None).certificate.primal
         theirs = math.inf
         for tol in (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001):
             began = time.perf_counter()
@@ -125,7 +125,7 @@ def working_sets() -> Iterator[Row]:
             if objective(X, y, w, float(model.intercept_[0]), "hinge", 1.0) <= 1.001 * best:
                 theirs = taken
                 break
-        common: dict[str, Any] = {"C": 1.0, "gap": 1e-3, "bias": "exact", "time_limit": 300.0}
+        common: dict[str, Any] = {"C": 1.0, "tol": 1e-3, "bias": "exact", "time_limit": 300.0}
         (ours,) = in_turns(seconds_of(X, y, solver="smo", **common), repeats=1)
         yield row(name, ("smo", ours), (f"SVC, tol={tol:g}", theirs), 1.0, least=True)
 
@@ -136,7 +136,7 @@ def _pass(X: Any, y: Any, epochs: int, **options: Any) -> Timed:
 
     def run() -> float:
         outcome = dualgap.fit(
-            X, y, gap=0.0, max_epochs=epochs, record_every=n * epochs, **{"lam": 1.0 / n, **options}
+            X, y, tol=0.0, max_epochs=epochs, record_every=n * epochs, **{"lam": 1.0 / n, **options}
         )
         last = outcome.trace[-1]
         return last.train_seconds / last.epochs
@@ -162,7 +162,7 @@ def unlearning() -> Iterator[Row]:
         for C in (1.0, 10.0):
             if name == "covtype" and C > 1.0:
                 continue  # neither arrives within minutes
-            common: dict[str, Any] = {"C": C, "gap": 1e-2, "time_limit": 240.0}
+            common: dict[str, Any] = {"C": C, "tol": 1e-2, "time_limit": 240.0}
             mpu, dcd = in_turns(
                 seconds_of(X, y, solver="mpu", **common),
                 seconds_of(X, y, solver="dcd", **common),
@@ -198,7 +198,7 @@ def sampling_orders() -> Iterator[Row]:
                     loss=loss,
                     solver="sdca",
                     order=order,
-                    gap=1e-3,
+                    tol=1e-3,
                     max_epochs=2000,
                     time_limit=60.0,
                     record_every=X.shape[0],
@@ -215,7 +215,7 @@ def _in_hindsight(X: Any, y: Any, solver: str, best: float) -> tuple[float, floa
     def run(epsilon: float) -> tuple[bool, float, float]:
         began = time.perf_counter()
         outcome = dualgap.fit(
-            X, y, C=1.0, solver=solver, epsilon=epsilon, gap=0.0, record_every=10**12, max_epochs=2000
+            X, y, C=1.0, solver=solver, epsilon=epsilon, tol=0.0, record_every=10**12, max_epochs=2000
         )
         taken = time.perf_counter() - began
         good = objective(X, y, outcome.coef, outcome.intercept, "hinge", 1.0) <= 1.01 * best
@@ -246,7 +246,7 @@ def sgd_with_accuracy() -> Iterator[Row]:
         X, y = data(name)
         solver = "ocas" if name == "covtype" else "auto"
         best = dualgap.fit(
-            X, y, C=1.0, solver=solver, gap=1e-5, max_epochs=None, time_limit=120.0
+            X, y, C=1.0, solver=solver, tol=1e-5, max_epochs=None, time_limit=120.0
         ).certificate.primal
         theirs = math.inf
         for averaged in (False, True):

@@ -32,7 +32,7 @@ def measure(X: Any, y: Any, rows: int, threads: int) -> dict[str, float]:
     part = X[:rows]
     for _ in range(REPEATS):
         began = time.perf_counter()
-        outcome = dualgap.fit(part, y[:rows], lam=LAM, gap=GAP, threads=threads)
+        outcome = dualgap.fit(part, y[:rows], lam=LAM, tol=GAP, threads=threads)
         seconds = time.perf_counter() - began
         last = outcome.trace[-1]
         if not outcome.converged:

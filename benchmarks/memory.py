@@ -55,7 +55,7 @@ def _probe(kind: str, rows: int) -> dict[str, float]:
 
     def train(X: Any) -> None:
         y = np.where(np.arange(X.shape[0]) % 3 == 0, 1.0, -1.0)
-        fit(X, y, C=1.0, gap=0.5, max_epochs=3)
+        fit(X, y, C=1.0, tol=0.5, max_epochs=3)
 
     train(KINDS[kind](60))  # compiles what there is to compile
     X = KINDS[kind](rows)

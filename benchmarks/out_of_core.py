@@ -82,7 +82,7 @@ def _to_gap(path: Path, solver: str) -> dict[str, Any]:
         source = _source(path)
         began = time.perf_counter()
         outcome = dualgap.fit(
-            source, solver=solver, cache=SHARE, C=1.0, gap=1e-3, max_epochs=None, time_limit=PATIENCE
+            source, solver=solver, cache=SHARE, C=1.0, tol=1e-3, max_epochs=None, time_limit=PATIENCE
         )
         taken = time.perf_counter() - began
         if taken < best["seconds"]:
@@ -121,7 +121,7 @@ def rates(folder: Path) -> Iterator[Row]:
             drop_caches()
             options: dict[str, Any] = {"sweeps": sweeps, "cache": SHARE, "time_limit": 15.0}
             outcome = dualgap.fit(
-                _source(path), solver="cached-loops", C=1.0, gap=1e-9, max_epochs=None, **options
+                _source(path), solver="cached-loops", C=1.0, tol=1e-9, max_epochs=None, **options
             )
             last = outcome.trace[-1]
             if sweeps:
@@ -131,7 +131,7 @@ def rates(folder: Path) -> Iterator[Row]:
         return timed
 
     def in_memory() -> float:
-        outcome = dualgap.fit(path, solver="dcd", shrinking=False, C=1.0, gap=1e-9, time_limit=15.0)
+        outcome = dualgap.fit(path, solver="dcd", shrinking=False, C=1.0, tol=1e-9, time_limit=15.0)
         return outcome.trace[-1].train_seconds / outcome.trace[-1].entries
 
     alone, reading, waiting = in_turns(cat, train(0.0), train(6.0), repeats=2)
@@ -156,7 +156,7 @@ def resident(folder: Path) -> Iterator[Row]:
         def run(solver: str, X: Any = X, y: Any = y) -> Callable[[], float]:
             def timed() -> float:
                 began = time.perf_counter()
-                dualgap.fit(X, y, solver=solver, C=1.0, gap=1e-3)
+                dualgap.fit(X, y, solver=solver, C=1.0, tol=1e-3)
                 return time.perf_counter() - began
 
             return timed
@@ -197,7 +197,7 @@ def _probe(path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:  # compiles what there is to compile
         small = Path(folder) / "small.arrow"
         big.write(small, 0.01)
-        dualgap.fit(_source(small), solver="cached-loops", cache=0.5, gap=0.5)
+        dualgap.fit(_source(small), solver="cached-loops", cache=0.5, tol=0.5)
     start, most, over = _anonymous(), [0], threading.Event()
 
     def watch() -> None:
@@ -207,7 +207,7 @@ def _probe(path: Path) -> None:
     watcher = threading.Thread(target=watch)
     watcher.start()
     began = time.perf_counter()
-    outcome = dualgap.fit(path, C=1.0, gap=1e-2, memory_budget=BUDGET, max_epochs=None, time_limit=3600.0)
+    outcome = dualgap.fit(path, C=1.0, tol=1e-2, memory_budget=BUDGET, max_epochs=None, time_limit=3600.0)
     seconds = time.perf_counter() - began
     over.set()
     watcher.join()
@@ -237,25 +237,25 @@ def curves(folder: Path) -> dict[str, list[tuple[float, float, float]]]:
         if not path.exists():
             write_store(path, *data(name))
         for label, options in runs.items():
-            found[f"{name}: {label}"] = _curve(_source(path), gap=1e-5, **options)
+            found[f"{name}: {label}"] = _curve(_source(path), tol=1e-5, **options)
     for name in present("a9a"):
         path = folder / f"{name}.arrow"
         if not path.exists():
             write_store(path, *data(name))
         feed = Expanded(StoreFeed(Store(path)), Poly2(16))
         grown = OnDisk(feed, lambda y: np.where(y > 0, 1.0, -1.0), memory_budget=BUDGET)
-        found[f"{name} poly2: expanded on the fly"] = _curve(grown, gap=1e-3, solver="cached-loops")
+        found[f"{name} poly2: expanded on the fly"] = _curve(grown, tol=1e-3, solver="cached-loops")
         X, y, _ = all_of(feed)
         stored = folder / "stored.arrow"
         write_store(stored, X, y, keep_order=True)
         larger = stored.stat().st_size / path.stat().st_size
         label = f"{name} poly2: expanded in the store ({larger:.0f} x the bytes)"
-        found[label] = _curve(_source(stored), gap=1e-3, solver="cached-loops")
+        found[label] = _curve(_source(stored), tol=1e-3, solver="cached-loops")
     return found
 
 
 def _curve(source: OnDisk, gap: float, **options: Any) -> list[tuple[float, float, float]]:
-    outcome = dualgap.fit(source, cache=SHARE, C=1.0, gap=gap, max_epochs=None, time_limit=20.0, **options)
+    outcome = dualgap.fit(source, cache=SHARE, C=1.0, tol=gap, max_epochs=None, time_limit=20.0, **options)
     return [
         (record.seconds, record.measures["passes"], record.certificate.relative_gap)
         for record in outcome.trace

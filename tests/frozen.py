@@ -66,14 +66,14 @@ def hashed(outcomes: list[Any]) -> str:
 def fitted(solver: str, loss: str, rows: str, dtype: str, bias: str, **options: Any) -> list[Any]:
     """One run."""
     X, y, weight = data(loss, rows, dtype)
-    arguments = {"C": 1.0, "gap": 1e-4, "max_epochs": 30, "sample_weight": weight, "seed": 5, **options}
+    arguments = {"C": 1.0, "tol": 1e-4, "max_epochs": 30, "sample_weight": weight, "seed": 5, **options}
     return [dualgap.fit(X, y, solver=solver, loss=loss, bias=bias, **arguments)]
 
 
 def resumed(solver: str, bias: str) -> list[Any]:
     """A run in two parts, by way of a file."""
     X, y, _ = data("hinge")
-    arguments: dict[str, Any] = {"solver": solver, "bias": bias, "gap": 0.0, "seed": 5}
+    arguments: dict[str, Any] = {"solver": solver, "bias": bias, "tol": 0.0, "seed": 5}
     first = dualgap.fit(X, y, max_steps=713, **arguments)
     with tempfile.TemporaryDirectory() as folder:
         dualgap.save_state(Path(folder) / "run.npz", first)

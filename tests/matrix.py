@@ -171,32 +171,32 @@ HANDFUL = {"cache": 5}  # rows in memory, of 60
 BIAS = {"bias_step": 0.3}  # the papers' 0.01 is for thousands of rows
 
 PROMISES = {
-    "dcd": Promise(gap=1e-6, epochs=DCD_EPOCHS, keeps_w=True, options={}),
-    "sdca": Promise(gap=1e-5, epochs=SDCA_EPOCHS, keeps_w=True, options={}),
-    "asdca": Promise(gap=1e-5, epochs=ASDCA_EPOCHS, keeps_w=False, options={"C": 0.05}, kinks=KINKS),
-    "mpu": Promise(gap=1e-5, epochs={"hinge": 56}, keeps_w=False, options={}),
-    "newton": Promise(gap=1e-9, epochs=NEWTON_EPOCHS, keeps_w=False, options={}),
-    "svmperf": Promise(gap=1e-4, epochs={"hinge": 40}, keeps_w=False, options={}),
-    "decomposition": Promise(gap=1e-6, epochs={"hinge": 24}, keeps_w=False, options={}),
-    "smo": Promise(gap=1e-6, epochs={"hinge": 240}, keeps_w=False, options={}),
-    "ocas": Promise(gap=1e-5, epochs={"hinge": 34}, keeps_w=False, options={}),
-    "pegasos": Promise(gap=2e-2, epochs={"hinge": 120}, keeps_w=False, options=BIAS),
-    "sgd-r": Promise(gap=2e-2, epochs={"hinge": 120}, keeps_w=False, options=BIAS),
-    "sgd-s": Promise(gap=2e-2, epochs={"hinge": 240}, keeps_w=False, options={}),
-    "sgd-m": Promise(gap=2e-2, epochs={"hinge": 400}, keeps_w=False, options=BIAS),
-    "implicit": Promise(gap=2e-2, epochs=IMPLICIT_EPOCHS, keeps_w=False, options=BIAS),
-    "sgd": Promise(gap=2e-2, epochs=SGD_EPOCHS, keeps_w=False, options=BIAS),
-    "svmsgd": Promise(gap=2e-2, epochs=SGD_EPOCHS, keeps_w=False, options=BIAS),
-    "asgd": Promise(gap=2e-2, epochs=ASGD_EPOCHS, keeps_w=False, options=BIAS),
-    "sgd-qn": Promise(gap=1.2e-1, epochs=SGDQN_EPOCHS, keeps_w=False, options={"bias_step": 0.1}),
-    "norma": Promise(gap=2e-2, epochs={"hinge": 222}, keeps_w=False, options=BIAS),
-    "cached-loops": Promise(gap=1e-3, epochs=CACHED_EPOCHS, keeps_w=True, options=HANDFUL),
+    "dcd": Promise(tol=1e-6, epochs=DCD_EPOCHS, keeps_w=True, options={}),
+    "sdca": Promise(tol=1e-5, epochs=SDCA_EPOCHS, keeps_w=True, options={}),
+    "asdca": Promise(tol=1e-5, epochs=ASDCA_EPOCHS, keeps_w=False, options={"C": 0.05}, kinks=KINKS),
+    "mpu": Promise(tol=1e-5, epochs={"hinge": 56}, keeps_w=False, options={}),
+    "newton": Promise(tol=1e-9, epochs=NEWTON_EPOCHS, keeps_w=False, options={}),
+    "svmperf": Promise(tol=1e-4, epochs={"hinge": 40}, keeps_w=False, options={}),
+    "decomposition": Promise(tol=1e-6, epochs={"hinge": 24}, keeps_w=False, options={}),
+    "smo": Promise(tol=1e-6, epochs={"hinge": 240}, keeps_w=False, options={}),
+    "ocas": Promise(tol=1e-5, epochs={"hinge": 34}, keeps_w=False, options={}),
+    "pegasos": Promise(tol=2e-2, epochs={"hinge": 120}, keeps_w=False, options=BIAS),
+    "sgd-r": Promise(tol=2e-2, epochs={"hinge": 120}, keeps_w=False, options=BIAS),
+    "sgd-s": Promise(tol=2e-2, epochs={"hinge": 240}, keeps_w=False, options={}),
+    "sgd-m": Promise(tol=2e-2, epochs={"hinge": 400}, keeps_w=False, options=BIAS),
+    "implicit": Promise(tol=2e-2, epochs=IMPLICIT_EPOCHS, keeps_w=False, options=BIAS),
+    "sgd": Promise(tol=2e-2, epochs=SGD_EPOCHS, keeps_w=False, options=BIAS),
+    "svmsgd": Promise(tol=2e-2, epochs=SGD_EPOCHS, keeps_w=False, options=BIAS),
+    "asgd": Promise(tol=2e-2, epochs=ASGD_EPOCHS, keeps_w=False, options=BIAS),
+    "sgd-qn": Promise(tol=1.2e-1, epochs=SGDQN_EPOCHS, keeps_w=False, options={"bias_step": 0.1}),
+    "norma": Promise(tol=2e-2, epochs={"hinge": 222}, keeps_w=False, options=BIAS),
+    "cached-loops": Promise(tol=1e-3, epochs=CACHED_EPOCHS, keeps_w=True, options=HANDFUL),
     # the published 10 sweeps over a block of 5 rows see a tenth of the data an epoch: 10 times as many epochs
-    "block": Promise(gap=1e-3, epochs=BLOCK_EPOCHS, keeps_w=True, options={**HANDFUL, "inner": 1}),
+    "block": Promise(tol=1e-3, epochs=BLOCK_EPOCHS, keeps_w=True, options={**HANDFUL, "inner": 1}),
     "selective-block": Promise(
-        gap=1e-3, epochs=SELECTIVE_EPOCHS, keeps_w=True, options={**HANDFUL, "inner": 1}
+        tol=1e-3, epochs=SELECTIVE_EPOCHS, keeps_w=True, options={**HANDFUL, "inner": 1}
     ),
-    "perceptron": Promise(gap=1e9, epochs={"hinge": 10}, keeps_w=False, options={}),  # it minimises nothing
+    "perceptron": Promise(tol=1e9, epochs={"hinge": 10}, keeps_w=False, options={}),  # it minimises nothing
 }
 
 FACTORS: dict[str, Sequence[Any]] = {
@@ -294,13 +294,13 @@ def check(case: Case, n: int = 60, d: int = 8, patience: float = 1.0, loosest: f
         np.testing.assert_allclose(state.w, expected, rtol=1e-9, atol=1e-11 * (1 + np.abs(expected).max()))
 
     half, whole = 3 * n + 7, 7 * n + 1
-    long = dualgap.fit(X, y, max_steps=whole, max_epochs=None, **{**common, "gap": 0.0})
-    first = dualgap.fit(X, y, max_steps=half, max_epochs=None, **{**common, "gap": 0.0})
+    long = dualgap.fit(X, y, max_steps=whole, max_epochs=None, **{**common, "tol": 0.0})
+    first = dualgap.fit(X, y, max_steps=half, max_epochs=None, **{**common, "tol": 0.0})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
         dualgap.save_state(path, first)
         second = dualgap.fit(
-            X, y, max_steps=whole, max_epochs=None, warm=dualgap.load_state(path), **{**common, "gap": 0.0}
+            X, y, max_steps=whole, max_epochs=None, warm=dualgap.load_state(path), **{**common, "tol": 0.0}
         )
     assert_same(long.state, second.state)
     assert np.array_equal(long.coef, second.coef)

@@ -42,8 +42,8 @@ REFUSED = [
     ({"C": "x"}, "C='x' must be a number"),
     ({"lam": 0.0}, "lam=0.0 must be"),
     ({"C": 1, "lam": 1}, "both C=1 and lam=1"),
-    ({"gap": -1}, "gap=-1 must be"),
-    ({"gap": np.nan}, "gap=nan must be"),
+    ({"gap": -1}, "tol=-1 must be"),
+    ({"gap": np.nan}, "tol=nan must be"),
     ({"max_epochs": 0}, "max_epochs=0"),
     ({"max_steps": -5}, "max_steps=-5"),
     ({"time_limit": 0}, "time_limit=0"),
@@ -91,8 +91,8 @@ REFUSED = [
     ({"C": np.array([1.0, 2.0])}, r"C=array\(\[1., 2.\]\) must be a number"),
     ({"C": 10**400}, r"C=1000.*must be a positive finite number"),
     ({"lam": "1"}, "lam='1' must be a number"),
-    ({"gap": None}, "gap=None must be a number"),
-    ({"gap": "1e-3"}, "gap='1e-3' must be a number"),
+    ({"gap": None}, "tol=None must be a number"),
+    ({"gap": "1e-3"}, "tol='1e-3' must be a number"),
     ({"threads": "2"}, "threads='2' must be a whole number >= 1"),
     ({"threads": None}, "threads=None must be"),
     ({"threads": 1.5}, "threads=1.5 must be a whole number >= 1"),
@@ -164,11 +164,11 @@ def test_a_model_that_was_saved_is_a_starting_point(tmp_path: Path) -> None:
     from dualgap.files import load_model, save_model
     from dualgap.models.building import model_of
 
-    good = dualgap.fit(X, Y, C=1.0, gap=1e-9, bias="augmented")
+    good = dualgap.fit(X, Y, C=1.0, tol=1e-9, bias="augmented")
     for duals in (True, False):
         save_model(tmp_path / "m", model_of(good, good.trace[-1], X, classes=(-1, 1), duals=duals))
         again = dualgap.fit(
-            X, Y, C=1.0, gap=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd"
+            X, Y, C=1.0, tol=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd"
         )
         assert again.trace[0].certificate.primal == pytest.approx(good.certificate.primal)
         if duals:
@@ -176,7 +176,7 @@ def test_a_model_that_was_saved_is_a_starting_point(tmp_path: Path) -> None:
     # the other class is the positive one there: the same model with the other sign
     save_model(tmp_path / "m", model_of(good, good.trace[-1], X, classes=(1, -1)))
     turned = dualgap.fit(
-        X, -Y, C=1.0, gap=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd"
+        X, -Y, C=1.0, tol=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd"
     )
     assert turned.trace[-1].visits == 0
     with pytest.raises(dualgap.InputError, match="warm start of 4 rows and 2 columns for data of 3 rows"):
@@ -193,8 +193,8 @@ def test_any_two_labels_will_do_and_the_larger_is_positive(labels: list) -> None
 
 
 def test_forms_agree() -> None:
-    by_c = dualgap.fit(X, Y, C=2.0, gap=1e-9)
-    by_lam = dualgap.fit(X, Y, lam=1 / (2.0 * 4), gap=1e-9)
+    by_c = dualgap.fit(X, Y, C=2.0, tol=1e-9)
+    by_lam = dualgap.fit(X, Y, lam=1 / (2.0 * 4), tol=1e-9)
     assert by_c.certificate.form == "J"
     assert by_lam.certificate.form == "mean"
     assert by_c.certificate.primal == pytest.approx(by_lam.certificate.primal * 8, rel=1e-12)
@@ -238,7 +238,7 @@ def test_threads_do_not_change_the_certificate() -> None:
     rng = np.random.default_rng(0)
     big = sp.random(60_000, 100, density=0.4, format="csr", rng=rng, dtype=np.float32)
     y = np.where(rng.random(60_000) < 0.4, 1, -1)
-    one, two = (dualgap.fit(big, y, C=1e-4, gap=1e-2, threads=threads) for threads in (1, 2))
+    one, two = (dualgap.fit(big, y, C=1e-4, tol=1e-2, threads=threads) for threads in (1, 2))
     assert len(one.problem.source._edges) > 2  # several parts, so that threads have something to share
     assert one.certificate == two.certificate
     assert one.coef.tobytes() == two.coef.tobytes()
@@ -263,16 +263,16 @@ def tall(n: int, d: int, density: float = 1.0) -> tuple[Any, np.ndarray]:
 )
 def test_auto_chooses_by_shape_and_says_why(loss: str, C: float, shape: Any, chosen: str) -> None:
     rows, y = tall(*shape)
-    outcome = dualgap.fit(rows, y, loss=loss, C=C, gap=1e-2)
+    outcome = dualgap.fit(rows, y, loss=loss, C=C, tol=1e-2)
     assert outcome.converged
     assert outcome.solver.name == chosen
     assert f"{shape[0]:,} rows of {shape[1]:,} columns" in outcome.auto_reason
-    assert dualgap.fit(rows, y, loss=loss, C=C, gap=1e-2, solver="dcd").auto_reason == ""
+    assert dualgap.fit(rows, y, loss=loss, C=C, tol=1e-2, solver="dcd").auto_reason == ""
 
 
 def test_auto_takes_a_solver_that_has_the_options() -> None:
     rows, y = tall(3000, 4)
-    assert dualgap.fit(rows, y, C=1.0, gap=1e-1, shrinking=False).solver.name == "dcd"
+    assert dualgap.fit(rows, y, C=1.0, tol=1e-1, shrinking=False).solver.name == "dcd"
 
 
 def readme(heading: str) -> str:
@@ -289,7 +289,7 @@ def test_a_certificate_can_be_checked_in_ten_lines(container: Any, gap: float) -
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((80, 6))
     labels = np.where(rows @ rng.standard_normal(6) + rng.standard_normal(80) > 0, "yes", "no")
-    outcome = dualgap.fit(container(rows), labels, C=0.7, gap=gap)
+    outcome = dualgap.fit(container(rows), labels, C=0.7, tol=gap)
     names = {"np": np, "X": container(rows), "labels": labels, "C": 0.7, "outcome": outcome}
     exec(code, names)
     assert names["objective"] == pytest.approx(outcome.certificate.primal, rel=1e-12)

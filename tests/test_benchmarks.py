@@ -539,7 +539,7 @@ def test_generated_sets_have_the_properties_they_are_made_for():
     assert np.allclose(np.asarray(X.multiply(X).sum(axis=1)), 1.0)
 
     X, y = generated.separable(300, 20, 5)
-    outcome = fit(X, y, C=1e3, gap=1e-3)
+    outcome = fit(X, y, C=1e3, tol=1e-3)
     assert (y * (X @ outcome.coef) > 0).all()
     X, y = generated.duplicated(30, 2_000, 40, 6)
     assert np.unique(X.toarray(), axis=0).shape[0] <= 30

@@ -37,12 +37,12 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("solver", ["cached-loops", "block", "selective-block"])
 def test_every_class_has_its_certificate_and_chunks_are_read_once_for_all(store: Path, solver: str) -> None:
-    many = dualgap.one_vs_rest(store, solver=solver, cache=0.4, C=0.05, gap=1e-3)
+    many = dualgap.one_vs_rest(store, solver=solver, cache=0.4, C=0.05, tol=1e-3)
     assert many.classes.tolist() == [3.0, 4.0, 5.0, 6.0]
     data = Store(store).read()
     for label, outcome in zip(many.classes, many.outcomes, strict=True):
         assert outcome.converged
-        alone = dualgap.fit(data.X, np.where(data.y == label, 1.0, -1.0), C=0.05, gap=1e-6)
+        alone = dualgap.fit(data.X, np.where(data.y == label, 1.0, -1.0), C=0.05, tol=1e-6)
         assert outcome.certificate.primal == pytest.approx(alone.certificate.primal, rel=1.1e-3)
         assert outcome.certificate.dual <= alone.certificate.primal
     assert np.mean(many.predict(data.X) == data.y) > 0.8
@@ -53,13 +53,13 @@ def test_every_class_has_its_certificate_and_chunks_are_read_once_for_all(store:
 
 
 def test_memory_and_disk_agree(store: Path) -> None:
-    memory = dualgap.one_vs_rest(store, C=0.05, gap=1e-5)
+    memory = dualgap.one_vs_rest(store, C=0.05, tol=1e-5)
     assert memory.outcomes[0].problem.source.in_memory
-    disk = dualgap.one_vs_rest(store, cache=0.3, C=0.05, gap=1e-5)
+    disk = dualgap.one_vs_rest(store, cache=0.3, C=0.05, tol=1e-5)
     for one, other in zip(memory.outcomes, disk.outcomes, strict=True):
         assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-5)
     data = Store(store).read()
-    arrays = dualgap.one_vs_rest(data.X, data.y, C=0.05, gap=1e-5)
+    arrays = dualgap.one_vs_rest(data.X, data.y, C=0.05, tol=1e-5)
     assert np.allclose(arrays.coef, memory.coef)
 
 
@@ -93,7 +93,7 @@ def test_a_broken_reader_leaves_models(store: Path, monkeypatch: pytest.MonkeyPa
         return load(self, k, first)
 
     monkeypatch.setattr(StoreFeed, "load", failing)
-    many = dualgap.one_vs_rest(store, cache=0.4, C=1.0, gap=0.0)
+    many = dualgap.one_vs_rest(store, cache=0.4, C=1.0, tol=0.0)
     assert {outcome.reason.name for outcome in many.outcomes} == {"broken"}
     assert all("the disk went away" in outcome.reason.message for outcome in many.outcomes)
     assert all(outcome.coef.any() for outcome in many.outcomes)
@@ -114,11 +114,11 @@ def test_parquet_files_are_rows(tmp_path: Path) -> None:
     files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     feed = parquet_feed(files, label="y", weight="w")
     assert (feed.n, feed.d, feed.epoch_size) == (600, 20, 400)
-    memory = dualgap.fit(dense, y, sample_weight=weight, C=0.05, gap=1e-6)
-    assert dualgap.fit(feed, C=0.05, gap=1e-6).certificate.primal == pytest.approx(
+    memory = dualgap.fit(dense, y, sample_weight=weight, C=0.05, tol=1e-6)
+    assert dualgap.fit(feed, C=0.05, tol=1e-6).certificate.primal == pytest.approx(
         memory.certificate.primal, rel=1e-6
     )
-    disk = dualgap.fit(feed, C=0.05, gap=1e-6, solver="cached-loops", cache=150)
+    disk = dualgap.fit(feed, C=0.05, tol=1e-6, solver="cached-loops", cache=150)
     assert not disk.problem.source.in_memory
     assert disk.certificate.primal == pytest.approx(memory.certificate.primal, rel=2e-6)
 

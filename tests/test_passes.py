@@ -50,7 +50,7 @@ def made(name: str) -> tuple[Any, Any]:
 
 def hold(X: Any, y: Any, loss: str, ceilings: tuple[float, ...]) -> None:
     for (C, gap), ceiling in zip(TASKS, ceilings, strict=True):
-        outcome = dualgap.fit(X, y, loss=loss, C=C, gap=gap, max_epochs=5000)
+        outcome = dualgap.fit(X, y, loss=loss, C=C, tol=gap, max_epochs=5000)
         assert outcome.converged
         passes = outcome.trace[-1].entries / getattr(X, "nnz", X.size) + len(outcome.trace)
         assert passes <= ceiling, f"C = {C} to {gap}: {passes:.1f} passes"

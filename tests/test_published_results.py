@@ -40,7 +40,7 @@ def load(data_folder: Path, name: str) -> tuple[Any, np.ndarray]:
 def optimum(data_folder: Path, name: str, C: float) -> float:
     if (name, C) in OPTIMA:
         return OPTIMA[name, C]
-    return dualgap.fit(*load(data_folder, name), C=C, gap=1e-6, max_epochs=5000).certificate.primal
+    return dualgap.fit(*load(data_folder, name), C=C, tol=1e-6, max_epochs=5000).certificate.primal
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -48,7 +48,7 @@ def optimum(data_folder: Path, name: str, C: float) -> float:
 def test_dual_solvers_meet_the_reference_optima(
     data_folder: Path, name: str, solver: str, gap: float, epochs: int
 ) -> None:
-    outcome = dualgap.fit(*load(data_folder, name), C=1.0, solver=solver, gap=gap, max_epochs=epochs)
+    outcome = dualgap.fit(*load(data_folder, name), C=1.0, solver=solver, tol=gap, max_epochs=epochs)
     best = OPTIMA[name, 1.0]
     assert outcome.converged
     assert outcome.certificate.dual <= best * (1 + 3e-9)
@@ -83,7 +83,7 @@ def test_primal_solvers_reach_one_per_cent_with_their_defaults(
         y,
         C=C,
         solver=solver,
-        gap=0.0,
+        tol=0.0,
         max_epochs=EPOCHS[solver][name, C],
         record_every=(1 if C < 1 else 4) * y.size,
         callback=lambda record: bool(record.certificate.primal <= good),
@@ -104,7 +104,7 @@ def test_multiple_updates_save_epochs(data_folder: Path) -> None:
                 y,
                 C=1.0,
                 solver=solver,
-                gap=0.0,
+                tol=0.0,
                 record_every=y.size,
                 callback=lambda record, good=good: bool(record.certificate.primal <= good),
             )
@@ -114,7 +114,7 @@ def test_multiple_updates_save_epochs(data_folder: Path) -> None:
 
 @pytest.mark.parametrize(("name", "gap"), [("w8a", 1e-4), ("a9a", 1e-3)])  # a9a takes 20,000 epochs to 1e-4
 def test_sgd_s_brackets_the_optimum(data_folder: Path, name: str, gap: float) -> None:
-    outcome = dualgap.fit(*load(data_folder, name), C=0.1, solver="sgd-s", gap=gap, max_epochs=5_000)
+    outcome = dualgap.fit(*load(data_folder, name), C=0.1, solver="sgd-s", tol=gap, max_epochs=5_000)
     assert outcome.converged
     assert outcome.dual_origin == "solver"
     assert outcome.certificate.dual <= OPTIMA[name, 0.1] * (1 + 3e-9)
@@ -137,7 +137,7 @@ def test_cyclic_order_converges_slower_than_random_order_on_skin(data_folder: Pa
                 C=1.0,
                 solver="sdca",
                 order=order,
-                gap=0.0,
+                tol=0.0,
                 max_epochs=12,
                 record_every=12 * y.size,
                 seed=seed,

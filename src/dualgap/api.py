@@ -47,7 +47,7 @@ def fit(
     C: float | None = None,
     lam: float | None = None,
     solver: str = "auto",
-    gap: float = 1e-3,
+    tol: float = 1e-3,
     bias: str | Bias = "none",
     rho: float = 1.0,
     sample_weight: Any = None,
@@ -90,7 +90,7 @@ def fit(
         Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="exact"``).
     solver : str
         ``"auto"`` or one that ``dualgap solvers`` lists.
-    gap : float
+    tol : float
         The relative gap at which to stop: the objective is then proven to be at most that fraction above its
         minimum.
     bias : {"none", "augmented", "exact"}
@@ -162,7 +162,7 @@ def fit(
     limits = Limits(max_epochs, max_steps, time_limit)
     expansion = make_expansion(expand, hash_bits)
     given = Given(X, y, sample_weight, memory_budget, "cache" in options, expansion, threads)
-    task = prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
+    task = prepare(given, loss, C, lam, solver, tol, bias, rho, limits, seed, options, validation)
     rule = task.rule if callback is None else task.rule | Callback(callback)
     if task.validate is not None:
         rule = rule | NotImproving(whole("patience", patience, 1))
@@ -182,7 +182,7 @@ def fit(
         task.problem,
         rule
         | Stalled(max(1000 * task.problem.epoch_size, 200_000)),  # on tiny data a thousand epochs are nothing
-        tol=task.gap,
+        tol=task.tol,
         warm=_warm(_start(warm, task.classes), task.problem),
         watchers=watchers,
         measures=measures,
@@ -201,7 +201,7 @@ def plan(
     C: float | None = None,
     lam: float | None = None,
     solver: str = "auto",
-    gap: float = 1e-3,
+    tol: float = 1e-3,
     bias: str | Bias = "none",
     rho: float = 1.0,
     sample_weight: Any = None,
@@ -225,16 +225,16 @@ def plan(
     given = Given(
         X, y, sample_weight, memory_budget, "cache" in options, make_expansion(expand, hash_bits), threads
     )
-    task = prepare(given, loss, C, lam, solver, gap, bias, rho, limits, seed, options, validation)
+    task = prepare(given, loss, C, lam, solver, tol, bias, rho, limits, seed, options, validation)
     problem, trainer = task.problem, task.solver
     source = problem.source
-    visits = Counts(problem.epoch_size, 0, int(1.5 * source.entries))
+    visits = Counts(problem.epoch_size, 0, int(1.5 * source.nnz))
     share = evaluation_cost(problem) / training_cost(problem, visits)
     evaluated = getattr(trainer, "evaluated_steps", False)
     lines = [
         f"solver {trainer.name}: {trainer.summary}"
         + (f" (chosen as {task.auto_reason})" if task.auto_reason else ""),
-        f"{problem.epoch_size:,} rows, {source.d:,} features, {source.entries:,} nonzeros; C = "
+        f"{problem.epoch_size:,} rows, {source.d:,} features, {source.nnz:,} nonzeros; C = "
         f"{problem.C:.6g}, "
         f"lam = {problem.lam:.6g}",
         f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form"
@@ -252,7 +252,7 @@ def plan(
             *lines,
             f"{trainer.name} has no useful bound on its steps; it stops when its certificate proves the gap",
         ]
-    return [*lines, *forecast(problem, task.gap)]
+    return [*lines, *forecast(problem, task.tol)]
 
 
 class Limits(NamedTuple):
@@ -262,9 +262,9 @@ class Limits(NamedTuple):
     max_steps: int | None
     time_limit: float | None
 
-    def rule(self, gap: float, epoch_size: int) -> Rule:
+    def rule(self, tol: float, epoch_size: int) -> Rule:
         """Stop at the gap, or at a limit."""
-        rule: Rule = GapBelow(gap)
+        rule: Rule = GapBelow(tol)
         if self.max_steps is not None:
             rule = rule | steps(whole("max_steps", self.max_steps, 1))
         if self.max_epochs is not None:
@@ -284,7 +284,7 @@ class Task(NamedTuple):
     classes: Any
     validate: Validation | None
     auto_reason: str  # "auto" chose this solver
-    gap: float  # relative, asked for
+    tol: float  # the relative gap asked for
 
 
 def prepare(
@@ -293,7 +293,7 @@ def prepare(
     C: float | None,
     lam: float | None,
     solver: str,
-    gap: float,
+    tol: float,
     bias: str | Bias,
     rho: float,
     limits: Limits,
@@ -302,7 +302,7 @@ def prepare(
     validation: Any = None,
 ) -> Task:
     """Check everything; nothing is computed yet that takes long."""
-    gap, seed = number("gap", gap, zero=True), check_seed(seed)
+    tol, seed = number("tol", tol, zero=True), check_seed(seed)
     chosen, kind = make_loss(loss), make_bias(bias, rho)
     source, classes, note = source_of(rows, chosen.task)
     if note is not None:
@@ -331,12 +331,12 @@ def prepare(
         source.check = problem.check_targets
     trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
     check_regulariser(name, lam)
-    rule = limits.rule(gap, problem.epoch_size)
+    rule = limits.rule(tol, problem.epoch_size)
     check = getattr(trainer, "check", None)
     if check is not None:
         check(problem, rule.allowance(0))
     validate = None if held_out is None else Validation(held_out, chosen)
-    return Task(problem, trainer, rule, form, classes, validate, why, gap)
+    return Task(problem, trainer, rule, form, classes, validate, why, tol)
 
 
 def _grown(pair: Any, expansion: Expansion | None) -> Any:

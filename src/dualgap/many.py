@@ -77,7 +77,7 @@ def one_vs_rest(X: Any, y: Any = None, **options: Any) -> Many:
         if feed.labels is None:
             raise InputError(f"{feed.name}: more than 1,000 different labels, where classes are needed")
         classes = np.array([label for label, _ in feed.labels])
-        size = training_bytes(feed.n, feed.d, feed.entries, feed.value_bytes)
+        size = training_bytes(feed.n, feed.d, feed.nnz, feed.value_bytes)
         budget = streaming_budget(size, given_budget)
         if budget is not None or "cache" in options:
             return _from_disk(feed, classes, budget, options)
@@ -115,7 +115,7 @@ def _feed(X: Any, y: Any, options: dict[str, Any]) -> Feed | None:
 def _from_disk(feed: Feed, classes: Floats, budget: int | None, options: dict[str, Any]) -> Many:
     """Runs in lockstep over one feed."""
     defaults: dict[str, Any] = {
-        "loss": "hinge", "C": None, "lam": None, "solver": "auto", "gap": 1e-3, "bias": "none", "rho": 1.0,
+        "loss": "hinge", "C": None, "lam": None, "solver": "auto", "tol": 1e-3, "bias": "none", "rho": 1.0,
     }  # fmt: skip
     settings = {key: options.pop(key, value) for key, value in defaults.items()}
     limits = Limits(
@@ -135,7 +135,7 @@ def _from_disk(feed: Feed, classes: Floats, budget: int | None, options: dict[st
             if hasattr(solver, "lockstep"):
                 solver = replace(solver, lockstep=True)
             most = int(np.ceil(getattr(solver, "sweeps", 1.0) * feed.n / feed.chunks))
-            told: dict[str, Any] = {"tol": task.gap, "form": task.form, "watchers": watchers, "most": most}
+            told: dict[str, Any] = {"tol": task.tol, "form": task.form, "watchers": watchers, "most": most}
             runs.append(running(solver, task.problem, task.rule, ctrl_c, **told))
         outcomes = _in_turns(runs)
     return Many(classes, [replace(outcome, expansion=expansion) for outcome in outcomes])
@@ -164,7 +164,7 @@ class Shared:
 
     def __init__(self, feed: Feed, runs: int) -> None:
         self._feed = feed
-        self.name, self.n, self.d, self.entries = feed.name, feed.n, feed.d, feed.entries
+        self.name, self.n, self.d, self.nnz = feed.name, feed.n, feed.d, feed.nnz
         self.value_bytes, self.labels, self.chunks = feed.value_bytes, feed.labels, feed.chunks
         self.total_weight, self.epoch_size, self.steady = feed.total_weight, feed.epoch_size, feed.steady
         self.chunk_bytes = feed.chunk_bytes // runs  # they share what has been read

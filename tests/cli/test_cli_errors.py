@@ -71,7 +71,7 @@ CASES: list[tuple[str | None, str, str]] = [
     (None, "--C nan", "C=nan must be a positive finite number"),
     (None, "--lam inf", "lam=inf must be a non-negative finite number"),
     (None, "--C 1 --lam 1", "both C=1.0 and lam=1.0 are given"),
-    (None, "--gap -1", "gap=-1.0 must be a non-negative finite number"),
+    (None, "--tol -1", "tol=-1.0 must be a non-negative finite number"),
     (None, "--max-epochs 0", "max_epochs=0.0 must be a positive finite number"),
     (None, "--time-limit nan", "time_limit=nan must be a positive finite number"),
     (None, "--threads 0", "threads=0 must be at least 1"),

@@ -28,7 +28,7 @@ from dualgap.runtime.archive import read_archive, write_archive
 
 REGRESSION = ("--loss", "squared", "--bias", "augmented")
 EXPANDED = ("--expand", "poly2", "--hash-bits", "8")
-EXACT = ("--bias", "exact", "--gap", "1e-5", "--option", "shrinking=no")
+EXACT = ("--bias", "exact", "--tol", "1e-5", "--option", "shrinking=no")
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def boast(model: Model, **changes: float) -> Model:
     [
         (lambda m: boast(m, primal=m.certificate.primal * (1 - 1e-9)), "the objective is"),
         (lambda m: boast(m, dual=m.certificate.dual * (1 + 1e-9)), "the lower bound is"),
-        (lambda m: boast(m, gap=m.certificate.gap * 0.9), "the gap is"),
+        (lambda m: boast(m, tol=m.certificate.gap * 0.9), "the gap is"),
         (lambda m: boast(m, relative_gap=m.certificate.relative_gap * 0.9), "the relative gap is"),
         (lambda m: replace(m, coef=m.coef * 1.01), "the objective is"),
         (lambda m: replace(m, dual=m.dual * 0.99), "the lower bound is"),
@@ -402,7 +402,7 @@ def test_slopes_give_a_valid_bound_for_every_loss(folder: Path, name: str) -> No
 
 
 def test_slopes_are_the_optimal_duals_of_a_smooth_loss(folder: Path, forks: Forks, tmp_path: Path) -> None:
-    smooth = ("--loss", "logistic", "--gap", "1e-9", "--no-duals")
+    smooth = ("--loss", "logistic", "--tol", "1e-9", "--no-duals")
     assert forks("train", folder / "rows.svm", "-o", tmp_path / "m", "--quiet", *smooth).code == 0
     found = forks("certify", tmp_path / "m", folder / "rows.svm", "--json").json
     assert found["recomputed"]["relative_gap"] < 1e-4

@@ -52,7 +52,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
-    done = run("train", rows, "-o", tmp_path / "m", "--C", "2", "--gap", "1e-6", "--json")
+    done = run("train", rows, "-o", tmp_path / "m", "--C", "2", "--tol", "1e-6", "--json")
     found = done.json
     assert (done.code, done.err) == (0, "")
     assert list(found) == KEYS
@@ -68,7 +68,7 @@ def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
     assert found | expected | {"seed": 0, "threads": 1} == found
     # the model is the one that the library finds, and the numbers are those of its objective in C-form
     model = load_model(tmp_path / "m")
-    outcome = dualgap.fit(data.X, data.y, C=2.0, gap=1e-6)
+    outcome = dualgap.fit(data.X, data.y, C=2.0, tol=1e-6)
     assert np.array_equal(model.coef[0], outcome.coef)
     w, margins = model.coef[0], data.y * model.decision(data.X)
     assert found["primal"] == pytest.approx(
@@ -100,20 +100,20 @@ def test_the_report_says_what_is_proven_and_where_the_model_is(
 
 
 def test_not_converged_is_exit_code_3_with_a_model(tmp_path: Path, forks: Forks, rows: Path) -> None:
-    done = forks("train", rows, "-o", tmp_path / "m", "--gap", "0", "--max-steps", "450", "--json")
+    done = forks("train", rows, "-o", tmp_path / "m", "--tol", "0", "--max-steps", "450", "--json")
     assert done.code == 3
     assert done.json["steps"] == 450
     assert done.json["stop_reason"] == "max_steps"
     assert not done.json["converged"]
     assert not load_model(tmp_path / "m").proofs[0].converged
-    told = forks("train", rows, "-o", tmp_path / "m", "--gap", "0", "--max-epochs", "2")
+    told = forks("train", rows, "-o", tmp_path / "m", "--tol", "0", "--max-epochs", "2")
     assert told.code == 3
     assert "raise max_epochs or loosen the gap" in told.out
     assert load_model(tmp_path / "m").proofs[0].steps == 400
 
 
 def test_a_time_limit_ends_a_run(tmp_path: Path, forks: Forks, rows: Path) -> None:
-    done = forks("train", rows, "-o", tmp_path / "m", "--gap", "0", "--time-limit", "1e-9", "--json")
+    done = forks("train", rows, "-o", tmp_path / "m", "--tol", "0", "--time-limit", "1e-9", "--json")
     assert (done.code, done.json["stop_reason"]) == (3, "time_limit")
 
 
@@ -133,7 +133,7 @@ def test_progress_is_for_terminals_and_on_stderr(tmp_path: Path, rows: Path) -> 
         "-o",
         tmp_path / "m",
         "--json",
-        "--gap",
+        "--tol",
         "0",
         "--C",
         "100",
@@ -193,7 +193,7 @@ def test_the_trace_and_how_often(tmp_path: Path, forks: Forks, rows: Path) -> No
         trace,
         "--record-every",
         "100",
-        "--gap",
+        "--tol",
         "1e-5",
         "--json",
     )
@@ -260,7 +260,7 @@ def test_ctrl_c_keeps_the_model(tmp_path: Path) -> None:
         tmp_path / "m",
         "--trace",
         tmp_path / "t.jsonl",
-        "--gap",
+        "--tol",
         "0",
         "--max-epochs",
         "1e9",
@@ -378,7 +378,7 @@ def test_what_is_trained_is_said_before_training(tmp_path: Path) -> None:
         str(data),
         "-o",
         str(tmp_path / "m"),
-        "--gap",
+        "--tol",
         "0",
     ]
     command += ["--C", "1000", "--max-epochs", "1e9", "--solver", "dcd"]
@@ -418,7 +418,7 @@ def test_columns_of_different_scales_are_named_as_the_cause(tmp_path: Path, fork
     """The same words as in the warning of the estimator."""
     data = write_rows(tmp_path / "rows.svm")
     (tmp_path / "uneven.svm").write_text(re.sub(r" 12:(\S+)", r" 12:\1e5", data.read_text()))
-    limits = ("--gap", "0", "--solver", "dcd", "--time-limit", "1e-9")
+    limits = ("--tol", "0", "--solver", "dcd", "--time-limit", "1e-9")
     uneven = forks("train", tmp_path / "uneven.svm", "-o", tmp_path / "m", *limits)
     assert uneven.code == 3
     assert "The likely cause is the scale of X: its columns have norms from" in uneven.out
@@ -426,16 +426,16 @@ def test_columns_of_different_scales_are_named_as_the_cause(tmp_path: Path, fork
     assert "raise" not in uneven.out.split("The likely cause")[0]
     assert (
         "likely cause"
-        not in forks("train", tmp_path / "uneven.svm", "-o", tmp_path / "m", "--gap", "1e9").out
+        not in forks("train", tmp_path / "uneven.svm", "-o", tmp_path / "m", "--tol", "1e9").out
     )
-    even = forks("train", data, "-o", tmp_path / "m", "--gap", "0", "--max-epochs", "2", "--solver", "dcd")
+    even = forks("train", data, "-o", tmp_path / "m", "--tol", "0", "--max-epochs", "2", "--solver", "dcd")
     assert "scale" not in even.out
     assert "raise max_epochs or loosen the gap" in even.out
 
 
 @pytest.mark.data
 def test_a9a_as_the_papers_have_it(tmp_path: Path, forks: Forks, data_folder: Path) -> None:
-    found = forks("train", data_folder / "a9a.svm.bz2", "-o", tmp_path / "m", "--gap", "1e-4", "--json").json
+    found = forks("train", data_folder / "a9a.svm.bz2", "-o", tmp_path / "m", "--tol", "1e-4", "--json").json
     assert found["dual"] <= 11433.8078  # the optimum, to 2e-9
     assert found["primal"] >= 11433.8076
     assert found["relative_gap"] <= 1e-4

@@ -145,11 +145,11 @@ def test_weights_enter_training_and_its_certificate(folder: Path, forks: Forks, 
     assert (
         forks("convert", folder / "rows.svm", weighted, "--keep-order", "--weights", tmp_path / "w").code == 0
     )
-    found = forks("train", weighted, "-o", tmp_path / "m", "--gap", "1e-6", "--json").json
+    found = forks("train", weighted, "-o", tmp_path / "m", "--tol", "1e-6", "--json").json
     data = read_data(folder / "rows.svm")
     write_svmlight(tmp_path / "repeated.svm", sp.csr_array(data.X[np.repeat(np.arange(200), numbers)]),
                    np.repeat(data.y, numbers))  # fmt: skip
-    repeated = forks("train", tmp_path / "repeated.svm", "-o", tmp_path / "r", "--gap", "1e-6", "--json").json
+    repeated = forks("train", tmp_path / "repeated.svm", "-o", tmp_path / "r", "--tol", "1e-6", "--json").json
     assert found["primal"] == pytest.approx(repeated["primal"], rel=1e-5)
     assert forks("certify", tmp_path / "m", weighted, "--json").json["verdict"] == "true"
     for other in ("rows.svm", "kept.arrow"):

@@ -237,7 +237,7 @@ def test_chunks_of_a_store_are_its_rows(
     total = weight.sum() if weighted else 50
     present = np.count_nonzero(weight) if weighted else 50
     assert (feed.n, feed.d, feed.total_weight, feed.epoch_size) == (50, 9, total, present)
-    assert feed.entries == np.count_nonzero(X)
+    assert feed.nnz == np.count_nonzero(X)
     for first in (True, False):
         chunks = [feed.load(k, first) for k in range(feed.chunks)]
         assert_rows(chunks, X.astype(dtype), y, weight if weighted else None)
@@ -431,7 +431,7 @@ def test_a_source_on_disk_is_the_source_in_memory() -> None:
     X, y, weight = data()
     whole = in_memory(X, y, weight)
     source = OnDisk(FromMemory(whole, rows=7), memory_budget=10**6)
-    assert (source.n, source.d, source.entries, source.in_memory) == (50, 9, whole.entries, False)
+    assert (source.n, source.d, source.nnz, source.in_memory) == (50, 9, whole.nnz, False)
     blocks = list(source.blocks())
     np.testing.assert_array_equal(
         np.concatenate([block.squared_norms for block in blocks]), whole.squared_norms

@@ -69,7 +69,7 @@ def assert_kept(outcome: Any, *words: str) -> None:
     assert "\n" not in outcome.reason.message
     assert outcome.coef.any()
     assert outcome.certificate.relative_gap < 1.0
-    here = dualgap.fit(*rows(), gap=1e-6)
+    here = dualgap.fit(*rows(), tol=1e-6)
     assert outcome.certificate.dual <= here.certificate.primal * (1 + 1e-9)
     assert outcome.certificate.primal >= here.certificate.dual * (1 - 1e-9)
 
@@ -94,7 +94,7 @@ def test_a_store_that_changes_ends_the_run_with_the_best_model(
     name: str, fault: Callable[[Path], None], store: Path
 ) -> None:
     outcome = dualgap.fit(
-        store, solver=name, cache=80, gap=0.0, time_limit=40.0, watchers=[After(lambda: fault(store))]
+        store, solver=name, cache=80, tol=0.0, time_limit=40.0, watchers=[After(lambda: fault(store))]
     )
     assert_kept(outcome, str(store))
 
@@ -111,10 +111,10 @@ def test_a_store_that_is_deleted_or_replaced_is_read_on(name: str, fault: str, s
             write_store(store, *rows(50, 3, seed=9))
 
     outcome = dualgap.fit(
-        store, solver=name, cache=80, gap=1e-3, max_epochs=20_000, time_limit=40.0, watchers=[After(act, 1)]
+        store, solver=name, cache=80, tol=1e-3, max_epochs=20_000, time_limit=40.0, watchers=[After(act, 1)]
     )
     assert outcome.converged, outcome.reason
-    here = dualgap.fit(*rows(), gap=1e-6)
+    here = dualgap.fit(*rows(), tol=1e-6)
     assert outcome.certificate.primal == pytest.approx(here.certificate.primal, rel=2e-3)
 
 
@@ -140,7 +140,7 @@ def test_whatever_the_reader_stumbles_over_leaves_the_best_model(
 
     monkeypatch.setattr(StoreFeed, "load", failing)
     outcome = dualgap.fit(
-        store, solver=name, cache=80, gap=0.0, time_limit=40.0, watchers=[After(broken.set)]
+        store, solver=name, cache=80, tol=0.0, time_limit=40.0, watchers=[After(broken.set)]
     )
     assert_kept(outcome, "rows.arrow")
 
@@ -152,7 +152,7 @@ def test_a_reader_that_fails_at_once_says_so(name: str, store: Path, monkeypatch
         raise InputError(f"{self.name}: nothing to be had")
 
     monkeypatch.setattr(StoreFeed, "load", failing)
-    outcome = dualgap.fit(store, solver=name, cache=80, gap=0.0, time_limit=40.0)
+    outcome = dualgap.fit(store, solver=name, cache=80, tol=0.0, time_limit=40.0)
     assert outcome.reason.name == "broken"
     assert "rows.arrow: nothing to be had" in outcome.reason.message
     assert not outcome.trace
@@ -173,7 +173,7 @@ def test_a_fault_at_the_very_end_does_not_take_the_model_away(name: str, store: 
             return True
         return False
 
-    outcome = dualgap.fit(store, solver=name, cache=80, gap=0.0, time_limit=40.0, callback=callback)
+    outcome = dualgap.fit(store, solver=name, cache=80, tol=0.0, time_limit=40.0, callback=callback)
     assert outcome.coef.any()
     assert outcome.certificate.relative_gap < 1.0
 
@@ -210,7 +210,7 @@ def raising(k: int, X: Any, y: Any) -> Any:
 )
 def test_chunks_that_change_end_the_run_with_the_best_model(change: Any) -> None:
     feed = ChunkFeed(Fickle(6, change), name="the table")
-    outcome = dualgap.fit(feed, solver="cached-loops", cache=80, gap=0.0, time_limit=40.0)
+    outcome = dualgap.fit(feed, solver="cached-loops", cache=80, tol=0.0, time_limit=40.0)
     assert_kept(outcome, "the table")
 
 
@@ -239,7 +239,7 @@ def test_a_table_that_shrinks_ends_the_run_too() -> None:
             yield X[200:], y[200:]
 
     outcome = dualgap.fit(
-        ChunkFeed(start, name="the table"), solver="cached-loops", cache=80, gap=0.0, time_limit=40.0
+        ChunkFeed(start, name="the table"), solver="cached-loops", cache=80, tol=0.0, time_limit=40.0
     )
     assert_kept(outcome, "the table: ended at chunk 1, and had 2 before")
 
@@ -255,7 +255,7 @@ def large(folder: Path) -> Path:
 
 def train(store: Path, *arguments: Any) -> list[str]:
     return [
-        *(sys.executable, "-m", "dualgap.cli", "train", str(store), "--option", "cache=0.1", "--gap", "0"),
+        *(sys.executable, "-m", "dualgap.cli", "train", str(store), "--option", "cache=0.1", "--tol", "0"),
         *map(str, arguments),
     ]
 

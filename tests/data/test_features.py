@@ -122,7 +122,7 @@ def test_products_tell_what_columns_cannot() -> None:
 def test_disk_and_memory_agree(tmp_path: Path) -> None:
     X, y = rows()
     write_store(tmp_path / "a.arrow", X, y, keep_order=True)
-    options: dict[str, Any] = {"expand": "poly2", "hash_bits": 12, "C": 0.1, "gap": 1e-6}
+    options: dict[str, Any] = {"expand": "poly2", "hash_bits": 12, "C": 0.1, "tol": 1e-6}
     memory = dualgap.fit(X, y, **options)
     disk = dualgap.fit(tmp_path / "a.arrow", solver="cached-loops", cache=100, lockstep=True, **options)
     assert not disk.problem.source.in_memory

@@ -65,7 +65,7 @@ def test_a_row_too_long_for_the_budget_is_refused_with_the_bytes_that_it_needs(
     write_store(file, X.tocsr(), y)
     budget, asked = 110_000, 0
     for _ in range(3):
-        outcome = dualgap.fit(file, memory_budget=budget, gap=0.0, max_epochs=40)
+        outcome = dualgap.fit(file, memory_budget=budget, tol=0.0, max_epochs=40)
         found = re.search(r"row \d+ has 300 entries.*raise it by (\d+) bytes", outcome.reason.message)
         if found is None:
             break
@@ -182,7 +182,7 @@ def test_validation_on_rows_of_their_own_works(store: Path) -> None:
         "cache": 50,
         "lockstep": True,
     }  # otherwise the machine decides how far the trainer gets before a certificate
-    outcome = dualgap.fit(store, **how, validation=(X[:80], y[:80]), patience=2, gap=0.0, max_epochs=2000)
+    outcome = dualgap.fit(store, **how, validation=(X[:80], y[:80]), patience=2, tol=0.0, max_epochs=2000)
     values = [record.measures["validation"] for record in outcome.trace]
     assert outcome.reason.name == "early"
     margins = 1.0 - y[:80] * (X[:80] @ outcome.coef)
@@ -234,7 +234,7 @@ def anonymous():
             return 1024 * int(line.split()[1])
 
 def train(path, **memory):
-    return dualgap.fit(path, solver=sys.argv[4], C=0.1, gap=1e-2, max_epochs=float(sys.argv[5]), **memory)
+    return dualgap.fit(path, solver=sys.argv[4], C=0.1, tol=1e-2, max_epochs=float(sys.argv[5]), **memory)
 
 small, large, budget = sys.argv[1], sys.argv[2], int(sys.argv[3])
 train(small, cache=50)

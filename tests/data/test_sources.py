@@ -78,9 +78,9 @@ def test_what_goes_wrong_in_a_thread_is_raised_here(where: str) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own() -> None:
     source: Any = rows(threads=2)
-    here = dualgap.fit(source, source.y, threads=2, gap=1e-2)
+    here = dualgap.fit(source, source.y, threads=2, tol=1e-2)
     child = os.fork()
     if child == 0:  # no assertion may leave this branch: pytest is in it too
-        there = dualgap.fit(source, source.y, threads=2, gap=1e-2)
+        there = dualgap.fit(source, source.y, threads=2, tol=1e-2)
         os._exit(0 if np.array_equal(there.coef, here.coef) else 1)
     assert os.waitpid(child, 0)[1] == 0

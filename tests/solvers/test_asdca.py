@@ -135,7 +135,7 @@ def test_threads_change_nothing() -> None:
     y = np.where(X @ rng.normal(size=300) > 0, 1, -1)
     ends = [
         dualgap.fit(
-            X, y, C=1e-3, loss="logistic", solver="asdca", m=4000, gap=0.0, max_epochs=40, threads=threads
+            X, y, C=1e-3, loss="logistic", solver="asdca", m=4000, tol=0.0, max_epochs=40, threads=threads
         )
         for threads in (1, 2, 3)
     ]
@@ -156,7 +156,7 @@ def test_smoothing_less_and_less_reaches_the_gap(loss: str) -> None:
         loss=loss,
         sample_weight=source.weight,
         solver="asdca",
-        gap=2e-2,
+        tol=2e-2,
         max_epochs=50_000,
     )
     assert outcome.converged
@@ -168,7 +168,7 @@ def test_smoothing_less_and_less_reaches_the_gap(loss: str) -> None:
 def test_the_hinge_to_a_thousandth_at_C_1(bias: str) -> None:
     X, y, weight = matrix.data(matrix.Case("asdca", "hinge", "dense", "float64", bias), 60, 8)
     outcome = dualgap.fit(
-        X, y, C=1.0, solver="asdca", bias=bias, sample_weight=weight, gap=1e-3, max_epochs=30_000
+        X, y, C=1.0, solver="asdca", bias=bias, sample_weight=weight, tol=1e-3, max_epochs=30_000
     )
     assert outcome.converged
 
@@ -177,8 +177,8 @@ def test_a_fixed_gamma_leaves_what_the_plan_says_at_most() -> None:
     task = problem("hinge")
     X = task.source.rows.matrix  # type: ignore[union-attr]
     common: dict[str, Any] = {"lam": task.lam, "sample_weight": task.source.weight}
-    best = dualgap.fit(X, task.source.y, gap=1e-8, **common).certificate.primal
-    rounded = dualgap.fit(X, task.source.y, solver="asdca", gamma="0.5", gap=1e-9, max_epochs=3000, **common)
+    best = dualgap.fit(X, task.source.y, tol=1e-8, **common).certificate.primal
+    rounded = dualgap.fit(X, task.source.y, solver="asdca", gamma="0.5", tol=1e-9, max_epochs=3000, **common)
     bound = left_by_smoothing(task.loss, 0.5)
     assert bound == 0.25
     assert 1e-6 < rounded.certificate.primal - best <= bound
@@ -199,7 +199,7 @@ def test_the_rate_of_the_theory_holds() -> None:
     task = problem("smooth-hinge", lam=0.5)
     X = task.source.rows.matrix  # type: ignore[union-attr]
     best = dualgap.fit(
-        X, task.source.y, loss="smooth-hinge", lam=0.5, sample_weight=task.source.weight, gap=1e-12
+        X, task.source.y, loss="smooth-hinge", lam=0.5, sample_weight=task.source.weight, tol=1e-12
     ).certificate.primal
     m = 3
     theta = theta_of_theory(task, 0.0, m)

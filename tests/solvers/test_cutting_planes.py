@@ -99,7 +99,7 @@ def test_idle_cuts_are_dropped() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 30))
     y = np.sign(X @ rng.normal(size=30) + 3 * rng.normal(size=300))
-    outcome = dualgap.fit(X, y, C=1.0, solver="svmperf", gap=1e-5, max_epochs=3000)
+    outcome = dualgap.fit(X, y, C=1.0, solver="svmperf", tol=1e-5, max_epochs=3000)
     assert outcome.converged
     cuts = outcome.state.solver.cuts
     assert cuts.offsets.size < outcome.trace[-1].updates
@@ -111,17 +111,17 @@ def test_the_papers_own_rules() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 10))
     y = np.sign(X @ rng.normal(size=10) + 3 * rng.normal(size=300))
-    loose, tight = (dualgap.fit(X, y, lam=0.01, solver="svmperf", epsilon=e, gap=0.0) for e in (0.1, 0.001))
+    loose, tight = (dualgap.fit(X, y, lam=0.01, solver="svmperf", epsilon=e, tol=0.0) for e in (0.1, 0.001))
     assert loose.reason.name == tight.reason.name == "epsilon"
     assert loose.trace[-1].updates < tight.trace[-1].updates
     assert tight.state.solver.violation <= 0.001
     assert tight.certificate.gap < loose.certificate.gap
 
-    relative = dualgap.fit(X, y, lam=0.01, solver="ocas", r=0.01, gap=0.0)
+    relative = dualgap.fit(X, y, lam=0.01, solver="ocas", r=0.01, tol=0.0)
     assert relative.reason.name == "r"
     assert relative.certificate.primal - relative.certificate.dual <= 0.0101 * relative.certificate.primal
-    optimum = dualgap.fit(X, y, lam=0.01, gap=1e-8).certificate.primal
-    target = dualgap.fit(X, y, lam=0.01, solver="ocas", q=1.05 * optimum, gap=0.0)
+    optimum = dualgap.fit(X, y, lam=0.01, tol=1e-8).certificate.primal
+    target = dualgap.fit(X, y, lam=0.01, solver="ocas", q=1.05 * optimum, tol=0.0)
     assert target.reason.name == "q"
     assert optimum * (1 - 1e-7) <= target.certificate.primal <= 1.05 * optimum
 
@@ -131,7 +131,7 @@ def test_ocas_needs_fewer_rounds_and_its_primal_never_rises() -> None:
     X = rng.normal(size=(400, 20))
     y = np.sign(X @ rng.normal(size=20) + 3 * rng.normal(size=400))
     ocas, perf = (
-        dualgap.fit(X, y, C=1.0, solver=name, gap=1e-2, max_epochs=5000) for name in ("ocas", "svmperf")
+        dualgap.fit(X, y, C=1.0, solver=name, tol=1e-2, max_epochs=5000) for name in ("ocas", "svmperf")
     )
     assert ocas.converged
     assert perf.converged
@@ -153,7 +153,7 @@ def test_multipliers_may_be_tiny(solver: str, bias: str) -> None:
     rng = np.random.default_rng(3)
     X = 1e6 * rng.normal(size=(30, 4))
     y = np.where(X @ rng.normal(size=4) > 0, 1.0, -1.0)
-    outcome = dualgap.fit(X, y, C=1e-2, solver=solver, bias=bias, gap=1e-2)
+    outcome = dualgap.fit(X, y, C=1e-2, solver=solver, bias=bias, tol=1e-2)
     assert outcome.converged
     assert np.abs(outcome.dual).max() < 1e-9
 
@@ -167,7 +167,7 @@ def test_a_run_without_new_cuts_ends(solver: str, bias: str) -> None:
         X = rng.normal(size=(12, 3)) * [1e5, 1.0, 1e-5]
         y = np.where(rng.random(12) < 0.5, 1.0, -1.0)
         y[:2] = 1.0, -1.0
-        outcome = dualgap.fit(X, y, C=1.0, solver=solver, bias=bias, gap=1e-12, max_epochs=3000)
+        outcome = dualgap.fit(X, y, C=1.0, solver=solver, bias=bias, tol=1e-12, max_epochs=3000)
         assert outcome.reason.name in ("gap", "stalled", "rounding")
         assert outcome.certificate.relative_gap < 0.2
 
@@ -175,6 +175,6 @@ def test_a_run_without_new_cuts_ends(solver: str, bias: str) -> None:
 def test_a_line_search_does_not_follow_rounding_errors() -> None:
     """One row: after the first round the way to the master's solution is a rounding error."""
     X, y = np.random.default_rng(0).normal(size=(12, 3)), np.where(np.arange(12) % 2, 1.0, -1.0)
-    outcome = dualgap.fit(X, y, solver="ocas", sample_weight=1.0 * (np.arange(12) == 3), gap=1e-9)
+    outcome = dualgap.fit(X, y, solver="ocas", sample_weight=1.0 * (np.arange(12) == 3), tol=1e-9)
     assert outcome.converged
     np.testing.assert_allclose(outcome.coef, y[3] * X[3] / (X[3] @ X[3]), rtol=1e-9)

@@ -56,7 +56,7 @@ def load(data_folder: Path):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(("name", "width", "C", "optimum", "epochs"), OPTIMA)
 def test_reference_optima(load, name: str, width: int, C: float, optimum: float, epochs: float) -> None:  # type: ignore[no-untyped-def]
     X, y = load(name, width)
-    outcome = dualgap.fit(X, y, solver="dcd", C=C, gap=1e-6)
+    outcome = dualgap.fit(X, y, solver="dcd", C=C, tol=1e-6)
     primal, dual, *_ = outcome.certificate
     slack = 5e-9 * optimum
     assert outcome.converged
@@ -69,8 +69,8 @@ def test_reference_optima(load, name: str, width: int, C: float, optimum: float,
 @pytest.mark.data
 def test_shrinking_saves_most_of_the_work(load) -> None:  # type: ignore[no-untyped-def]
     X, y = load("w8a", 300)
-    shrunk = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-4)
-    plain = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-4, shrinking=False)
+    shrunk = dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-4)
+    plain = dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-4, shrinking=False)
     assert shrunk.converged
     assert plain.converged
     assert shrunk.trace[-1].entries * 5 < plain.trace[-1].entries
@@ -83,7 +83,7 @@ def test_against_liblinear_svm(loss: str, theirs: str, C: float) -> None:
     model = LinearSVC(loss=theirs, C=C, fit_intercept=False, dual=True, tol=1e-10, max_iter=10_000_000).fit(
         X, y
     )
-    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, C=C, gap=1e-9, max_epochs=200_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, C=C, tol=1e-9, max_epochs=200_000)
     value = 0.5 * np.sum(model.coef_**2) + C * sum(
         LOSSES[loss]().value(t, s) for t, s in zip(y, X @ model.coef_[0], strict=True)
     )
@@ -97,7 +97,7 @@ def test_against_liblinear_logistic() -> None:
     model = LogisticRegression(
         C=2.0, fit_intercept=False, solver="newton-cg", tol=1e-12, max_iter=10_000
     ).fit(X, y)
-    outcome = dualgap.fit(X, y, solver="dcd", loss="logistic", C=2.0, gap=1e-12)
+    outcome = dualgap.fit(X, y, solver="dcd", loss="logistic", C=2.0, tol=1e-12)
     np.testing.assert_allclose(outcome.coef, model.coef_[0], rtol=1e-5)
 
 
@@ -114,7 +114,7 @@ def test_against_liblinear_regression(loss: str, theirs: str) -> None:
         epsilon=0.3, loss=theirs, C=0.5, fit_intercept=False, dual=True, tol=1e-10, max_iter=10_000_000
     )
     model.fit(X, y)
-    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, C=0.5, gap=1e-9, max_epochs=200_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, C=0.5, tol=1e-9, max_epochs=200_000)
     assert outcome.converged
     np.testing.assert_allclose(outcome.coef, model.coef_, atol=2e-4)
 
@@ -122,7 +122,7 @@ def test_against_liblinear_regression(loss: str, theirs: str) -> None:
 def test_least_squares_is_the_root_of_its_normal_equations() -> None:
     X, y = toy(regression=True)
     lam = 0.05
-    outcome = dualgap.fit(X, y, solver="dcd", loss="squared", lam=lam, gap=1e-12)
+    outcome = dualgap.fit(X, y, solver="dcd", loss="squared", lam=lam, tol=1e-12)
     exact = np.linalg.solve(2 * X.T @ X / len(y) + lam * np.eye(X.shape[1]), 2 * X.T @ y / len(y))
     np.testing.assert_allclose(outcome.coef, exact, rtol=1e-5)
     ridge = Ridge(alpha=len(y) * lam / 2, fit_intercept=False, tol=1e-12).fit(X, y)
@@ -146,7 +146,7 @@ def test_smooth_losses_against_a_general_minimiser(loss: str) -> None:
     found = minimize(
         objective, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"ftol": 1e-16, "gtol": 1e-12}
     )
-    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, lam=lam, gap=1e-10, max_epochs=100_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, lam=lam, tol=1e-10, max_epochs=100_000)
     assert outcome.converged
     assert found.fun == pytest.approx(outcome.certificate.primal, rel=1e-9)
     np.testing.assert_allclose(outcome.coef, found.x, atol=1e-4)
@@ -177,7 +177,7 @@ def test_boxed_losses_against_an_exact_qp(loss: str) -> None:
     )
     v = exact.x
     optimum = (gain @ v - v @ (design.T @ (design @ v)) / (2 * lam * n)) / n
-    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, lam=lam, gap=1e-9, max_epochs=1_000_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss=loss, lam=lam, tol=1e-9, max_epochs=1_000_000)
     assert outcome.converged
     assert outcome.certificate.primal == pytest.approx(optimum, rel=1e-7)
 
@@ -190,7 +190,7 @@ def test_hard_case_where_the_optimum_is_a_linear_program() -> None:
     rows = np.block([[X, -np.eye(n)], [-X, -np.eye(n)]])
     bounds = Bounds(np.concatenate([np.full(d, -np.inf), np.zeros(n)]), np.inf)
     program = milp(cost, constraints=LinearConstraint(rows, ub=np.concatenate([y, -y])), bounds=bounds)
-    outcome = dualgap.fit(X, y, solver="dcd", loss="absolute", lam=1e-4, gap=1e-7, max_epochs=1_000_000)
+    outcome = dualgap.fit(X, y, solver="dcd", loss="absolute", lam=1e-4, tol=1e-7, max_epochs=1_000_000)
     w = outcome.coef
     assert outcome.converged
     assert (
@@ -204,8 +204,8 @@ def test_hard_case_where_the_optimum_is_a_linear_program() -> None:
 def test_augmented_bias_is_a_constant_column() -> None:
     X, y = toy()
     with_column = np.hstack([X, np.full((len(y), 1), 2.0)])
-    apart = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-10, bias="augmented", rho=2.0)
-    inside = dualgap.fit(with_column, y, C=1.0, gap=1e-10)
+    apart = dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-10, bias="augmented", rho=2.0)
+    inside = dualgap.fit(with_column, y, C=1.0, tol=1e-10)
     assert apart.certificate.primal == pytest.approx(inside.certificate.primal, rel=1e-9)
     assert apart.intercept == pytest.approx(2.0 * inside.coef[-1], abs=1e-4)
 
@@ -216,8 +216,8 @@ def test_weights_are_multiplicities(kind: str) -> None:
     weight = np.random.default_rng(0).integers(0, 4, size=len(y)).astype(float)
     repeated = np.repeat(np.arange(len(y)), weight.astype(int))
     how = {"C": 0.7} if kind == "C" else {"lam": 0.03}
-    weighted = dualgap.fit(X, y, solver="dcd", sample_weight=weight, gap=1e-10, **how)
-    written_out = dualgap.fit(X[repeated], y[repeated], gap=1e-10, **how)
+    weighted = dualgap.fit(X, y, solver="dcd", sample_weight=weight, tol=1e-10, **how)
+    written_out = dualgap.fit(X[repeated], y[repeated], tol=1e-10, **how)
     assert weighted.certificate.primal == pytest.approx(written_out.certificate.primal, rel=1e-9)
     np.testing.assert_allclose(weighted.coef, written_out.coef, atol=1e-4)
 
@@ -227,16 +227,16 @@ def test_a_row_of_weight_zero_is_absent_bit_for_bit() -> None:
     weight = np.ones(len(y))
     weight[::3] = 0
     kept = weight > 0
-    with_zeros = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-6, sample_weight=weight)
-    without = dualgap.fit(X[kept], y[kept], C=1.0, gap=1e-6)
+    with_zeros = dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-6, sample_weight=weight)
+    without = dualgap.fit(X[kept], y[kept], C=1.0, tol=1e-6)
     np.testing.assert_allclose(with_zeros.coef, without.coef, rtol=1e-12)
     assert np.all(with_zeros.dual[~kept] == 0)
 
 
 def test_pg_tol_stops_by_the_range_of_projected_gradients() -> None:
     X, y = toy()
-    loose = dualgap.fit(X, y, solver="dcd", C=1.0, gap=0.0, pg_tol=1e-2, record_every=80, max_epochs=100_000)
-    tight = dualgap.fit(X, y, solver="dcd", C=1.0, gap=0.0, pg_tol=1e-5, record_every=80, max_epochs=100_000)
+    loose = dualgap.fit(X, y, solver="dcd", C=1.0, tol=0.0, pg_tol=1e-2, record_every=80, max_epochs=100_000)
+    tight = dualgap.fit(X, y, solver="dcd", C=1.0, tol=0.0, pg_tol=1e-5, record_every=80, max_epochs=100_000)
     assert loose.reason.name == tight.reason.name == "pg_tol"
     assert tight.certificate.relative_gap < loose.certificate.relative_gap
     # at the end no row wants to move by more than pg_tol
@@ -250,7 +250,7 @@ def test_pg_tol_stops_by_the_range_of_projected_gradients() -> None:
 def test_same_seed_same_bits_other_seed_other_path() -> None:
     X, y = toy()
     first, again, other = (
-        dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-4, seed=seed, record_every=80) for seed in (1, 1, 2)
+        dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-4, seed=seed, record_every=80) for seed in (1, 1, 2)
     )
     assert first.coef.tobytes() == again.coef.tobytes()
     assert first.dual.tobytes() == again.dual.tobytes()
@@ -305,7 +305,7 @@ def test_a_first_epoch_sees_ahead(loss: str, monkeypatch: pytest.MonkeyPatch) ->
 
     def gap() -> float:
         return dualgap.fit(
-            X, y, solver="dcd", loss=loss, C=0.05, gap=0, max_epochs=2
+            X, y, solver="dcd", loss=loss, C=0.05, tol=0, max_epochs=2
         ).certificate.relative_gap
 
     ahead = gap()
@@ -315,13 +315,13 @@ def test_a_first_epoch_sees_ahead(loss: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_foresight_is_for_cold_starts_and_their_first_epoch() -> None:
     X, y = words(500)
-    cold = dualgap.fit(X, y, solver="dcd", C=0.05, gap=0, max_epochs=0.5)
+    cold = dualgap.fit(X, y, solver="dcd", C=0.05, tol=0, max_epochs=0.5)
     assert cold.state.solver.sweep.foresight > 0
     warm = dualgap.fit(
-        X, y, solver="dcd", C=0.06, gap=0, max_epochs=0.5, warm=Point(cold.coef, 0.0, cold.dual)
+        X, y, solver="dcd", C=0.06, tol=0, max_epochs=0.5, warm=Point(cold.coef, 0.0, cold.dual)
     )
     assert warm.state.solver.sweep.foresight == 0
-    assert dualgap.fit(X, y, solver="dcd", C=0.05, gap=0, max_epochs=1.5).state.solver.sweep.foresight == 0
+    assert dualgap.fit(X, y, solver="dcd", C=0.05, tol=0, max_epochs=1.5).state.solver.sweep.foresight == 0
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -337,7 +337,7 @@ def test_guesses_are_of_the_right_size(loss: str, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(dcd, "_corrected", seen)
     for C in (0.05, 1.0):
-        dualgap.fit(X, y, solver="dcd", loss=loss, C=C, gap=1e-6)
+        dualgap.fit(X, y, solver="dcd", loss=loss, C=C, tol=1e-6)
     assert len(ratios) >= 3
     assert min(ratios) > 0.02
     assert max(ratios) < 20
@@ -349,10 +349,10 @@ def test_a_guess_never_decides(trust: float, monkeypatch: pytest.MonkeyPatch) ->
     good.
     """
     X, y = words()
-    monkeypatch.setattr(dcd, "_corrected", lambda guess, total, last: guess._replace(trust=trust, gap=np.inf))
-    outcome = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-4)
+    monkeypatch.setattr(dcd, "_corrected", lambda guess, total, last: guess._replace(trust=trust, tol=np.inf))
+    outcome = dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-4)
     assert outcome.converged
-    best = dualgap.fit(X, y, solver="dcd", C=1.0, gap=1e-8).certificate
+    best = dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-8).certificate
     assert outcome.certificate.dual <= best.primal
     assert best.primal <= outcome.certificate.primal <= (1 + 1e-4) * best.primal
 
@@ -362,7 +362,7 @@ def test_active_rows_are_those_that_have_not_left(budget: int) -> None:
     X, y = words(1500)
     weight = np.ones(1500)
     weight[::11] = 0.0
-    task = dualgap.fit(X, y, sample_weight=weight, solver="dcd", C=0.3, gap=0, max_epochs=0.01)
+    task = dualgap.fit(X, y, sample_weight=weight, solver="dcd", C=0.3, tol=0, max_epochs=0.01)
     problem, solver = task.problem, task.solver
     state = solver.start(problem, None)
     for _ in range(min(40_000 // budget, 3000)):
@@ -381,7 +381,7 @@ def test_active_rows_are_those_that_have_not_left(budget: int) -> None:
 def test_a_row_that_is_not_looked_at_need_not_come_back() -> None:
     """What lets a look pass over rows that have left: their scores cannot have changed enough."""
     X, y = toy(3000, 20)
-    task = dualgap.fit(X, y, solver="dcd", C=0.01, gap=0, max_epochs=0.01)
+    task = dualgap.fit(X, y, solver="dcd", C=0.01, tol=0, max_epochs=0.01)
     problem, solver = task.problem, task.solver
     state, passed = solver.start(problem, None), 0
     for _ in range(60):

@@ -43,7 +43,7 @@ def test_the_pair_step_is_the_best_feasible_one() -> None:
 def test_against_svc(solver: str, C: float) -> None:
     X, y = toy()
     model = SVC(kernel="linear", C=C, tol=1e-10).fit(X, y)
-    outcome = dualgap.fit(X, y, C=C, bias="exact", solver=solver, gap=1e-8, max_epochs=None, time_limit=60)
+    outcome = dualgap.fit(X, y, C=C, bias="exact", solver=solver, tol=1e-8, max_epochs=None, time_limit=60)
     w, b = model.coef_[0], model.intercept_[0]
     theirs = 0.5 * w @ w + C * np.maximum(0, 1 - y * (X @ w + b)).sum()
     assert outcome.converged
@@ -55,7 +55,7 @@ def test_against_svc(solver: str, C: float) -> None:
 def test_far_from_the_origin(solver: str) -> None:
     """Pairs see only differences of rows, so an offset of all rows costs nothing."""
     X = np.array([[1e4], [1e4 + 1], [1e4 + 2], [1e4 + 3]])
-    outcome = dualgap.fit(X, [-1, -1, 1, 1], C=100.0, bias="exact", solver=solver, gap=1e-4)
+    outcome = dualgap.fit(X, [-1, -1, 1, 1], C=100.0, bias="exact", solver=solver, tol=1e-4)
     assert outcome.converged
     assert outcome.coef[0] == pytest.approx(2.0, rel=1e-3)
 
@@ -65,7 +65,7 @@ def test_weights_are_multiplicities(solver: str) -> None:
     X, y = toy(n=30)
     weight = np.random.default_rng(0).integers(0, 3, size=30)
     repeated = np.repeat(np.arange(30), weight)
-    options = {"C": 0.5, "bias": "exact", "solver": solver, "gap": 1e-8, "max_epochs": None, "time_limit": 60}
+    options = {"C": 0.5, "bias": "exact", "solver": solver, "tol": 1e-8, "max_epochs": None, "time_limit": 60}
     weighted = dualgap.fit(X, y, sample_weight=weight, **options)
     written_out = dualgap.fit(X[repeated], y[repeated], **options)
     assert weighted.certificate.primal == pytest.approx(written_out.certificate.primal, rel=1e-7)
@@ -95,7 +95,7 @@ def test_hard_margin(solver: str) -> None:
     X = rng.normal(size=(50, 3))
     y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0.2, 1, -1)
     outcome = dualgap.fit(
-        X, y, C=np.inf, bias="exact", solver=solver, gap=1e-6, max_epochs=None, time_limit=60
+        X, y, C=np.inf, bias="exact", solver=solver, tol=1e-6, max_epochs=None, time_limit=60
     )
     model = SVC(kernel="linear", C=1e10, tol=1e-8).fit(X, y)
     assert outcome.converged

@@ -178,7 +178,7 @@ class TestSvmSgd:
     def test_defaults_train_at_every_strength(self, name: str, lam: float) -> None:
         """A rate that a solver chose itself is never refused."""
         X, y = data()
-        outcome = dualgap.fit(X, y, lam=lam, solver=name, gap=0.02, max_epochs=300)
+        outcome = dualgap.fit(X, y, lam=lam, solver=name, tol=0.02, max_epochs=300)
         assert outcome.converged
 
 
@@ -296,7 +296,7 @@ class TestFamily:
         common: dict[str, Any] = {
             "lam": 0.1,
             "solver": solver.name,
-            "gap": 0.0,
+            "tol": 0.0,
             "max_epochs": None,
             **options,
         }
@@ -354,7 +354,7 @@ class TestFloat32:
     @pytest.mark.parametrize("name", ["svmsgd", "sgd", "asgd", "norma", "perceptron", "sgd-qn"])
     def test_it_trains_in_float32_and_certifies_in_float64(self, name: str) -> None:
         X, y = data(200, 20)
-        outcome = dualgap.fit(X, y, C=0.02, solver=name, precision="float32", gap=0.01, max_epochs=60)
+        outcome = dualgap.fit(X, y, C=0.02, solver=name, precision="float32", tol=0.01, max_epochs=60)
         state: Any = outcome.state.solver
         model = state.w if name == "sgd-qn" else state.v
         assert model.dtype == (
@@ -379,7 +379,7 @@ def test_order_given_presents_the_rows_as_they_are(name: str) -> None:
     """No seed matters, and the first row is the first to be looked at."""
     X, y = data()
     states = [
-        dualgap.fit(X, y, lam=0.1, solver=name, order="given", seed=seed, max_steps=7, gap=0.0).state.solver
+        dualgap.fit(X, y, lam=0.1, solver=name, order="given", seed=seed, max_steps=7, tol=0.0).state.solver
         for seed in (0, 1)
     ]
     point = [

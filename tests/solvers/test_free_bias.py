@@ -41,7 +41,7 @@ def allowed_bias(X: np.ndarray, y: np.ndarray, w: np.ndarray, slack: float) -> t
 def test_against_svc(C: float) -> None:
     X, y = toy()
     model = SVC(kernel="linear", C=C, tol=1e-10).fit(X, y)
-    outcome = dualgap.fit(X, y, C=C, bias="exact", gap=1e-9, max_epochs=1_000_000)
+    outcome = dualgap.fit(X, y, C=C, bias="exact", tol=1e-9, max_epochs=1_000_000)
     assert outcome.converged
     theirs = objective(X, y, C, model.coef_[0], model.intercept_[0])
     assert (
@@ -62,7 +62,7 @@ def test_against_svc_on_real_data(data_folder: Path, name: str, width: int) -> N
     X, y = X[:5000], y[:5000]
     model = SVC(kernel="linear", tol=1e-8).fit(X, y)
     w, b = model.coef_.toarray()[0], model.intercept_[0]
-    outcome = dualgap.fit(X, y, C=1.0, bias="exact", gap=1e-6, max_epochs=5000)
+    outcome = dualgap.fit(X, y, C=1.0, bias="exact", tol=1e-6, max_epochs=5000)
     primal, dual, *_ = outcome.certificate
     assert outcome.converged
     theirs = objective(X, y, 1.0, w, b)
@@ -89,7 +89,7 @@ def test_against_a_general_qp_solver(seed: int) -> None:
         constraints=LinearConstraint(rows, lb=1.0),
         options={"ftol": 1e-14, "maxiter": 2000},
     )
-    outcome = dualgap.fit(X, y, C=C, bias="exact", gap=1e-9, max_epochs=1_000_000)
+    outcome = dualgap.fit(X, y, C=C, bias="exact", tol=1e-9, max_epochs=1_000_000)
     assert outcome.converged
     assert found.fun == pytest.approx(outcome.certificate.primal, rel=1e-6)
 
@@ -98,11 +98,11 @@ def test_against_unregularised_intercepts_of_other_losses() -> None:
     X, y = toy()
     target = X[:, 0] * 2 + 5 + np.random.default_rng(0).normal(size=len(y))
     logistic = LogisticRegression(C=2.0, solver="newton-cg", tol=1e-12, max_iter=10_000).fit(X, y)
-    ours = dualgap.fit(X, y, loss="logistic", C=2.0, bias="exact", gap=1e-11, max_epochs=100_000)
+    ours = dualgap.fit(X, y, loss="logistic", C=2.0, bias="exact", tol=1e-11, max_epochs=100_000)
     np.testing.assert_allclose(ours.coef, logistic.coef_[0], rtol=1e-4)
     assert ours.intercept == pytest.approx(logistic.intercept_[0], rel=1e-4)
     ridge = Ridge(alpha=1.5).fit(X, target)
-    ours = dualgap.fit(X, target, loss="squared", C=1 / 3.0, bias="exact", gap=1e-11, max_epochs=100_000)
+    ours = dualgap.fit(X, target, loss="squared", C=1 / 3.0, bias="exact", tol=1e-11, max_epochs=100_000)
     np.testing.assert_allclose(ours.coef, ridge.coef_, rtol=1e-4)
     assert ours.intercept == pytest.approx(ridge.intercept_, rel=1e-4)
 
@@ -121,7 +121,7 @@ DEGENERATE = {
 @pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
 def test_degenerate_problems_close_their_gap(name: str, C: float) -> None:
     X, y = (np.array(part, dtype=float) for part in DEGENERATE[name])
-    outcome = dualgap.fit(X, y, C=C, bias="exact", gap=1e-5, max_epochs=300_000)
+    outcome = dualgap.fit(X, y, C=C, bias="exact", tol=1e-5, max_epochs=300_000)
     assert outcome.converged, outcome.reason
     best = min(
         objective(X, y, C, np.array([u] * X.shape[1]), b)
@@ -134,7 +134,7 @@ def test_degenerate_problems_close_their_gap(name: str, C: float) -> None:
 def test_a_constant_target_is_fitted_exactly() -> None:
     X, _ = toy()
     outcome = dualgap.fit(
-        X, np.full(len(X), 7.0), loss="squared", C=1.0, bias="exact", gap=1e-3, max_epochs=100_000
+        X, np.full(len(X), 7.0), loss="squared", C=1.0, bias="exact", tol=1e-3, max_epochs=100_000
     )
     assert outcome.converged
     assert outcome.intercept == pytest.approx(7.0, abs=1e-3)
@@ -151,7 +151,7 @@ def test_the_dual_bound_holds_for_every_bias(loss: str) -> None:
         y = X[:, 0] * 3 + 40
     problem = Problem(in_memory(X, y), cls, 0.1, ExactBias())
     lowest = dualgap.fit(
-        X, y, loss=loss, lam=0.1, bias="exact", gap=1e-8, max_epochs=100_000
+        X, y, loss=loss, lam=0.1, bias="exact", tol=1e-8, max_epochs=100_000
     ).certificate.primal
     for _ in range(50):
         beta = np.array(

@@ -173,7 +173,7 @@ def test_it_gets_to_the_optimum(bias: str) -> None:
     task = problem(n=60)
     outcome = dualgap.fit(
         matrix(task), task.source.y, sample_weight=task.source.weight, lam=0.1, bias=bias, solver="implicit",
-        gap=0.01, max_epochs=500, bias_step=1.0,
+        tol=0.01, max_epochs=500, bias_step=1.0,
     )  # fmt: skip
     assert outcome.converged
 

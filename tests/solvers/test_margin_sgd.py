@@ -214,7 +214,7 @@ class TestStoppingRule:
     @pytest.mark.parametrize("bias", ["none", "augmented", "exact"])
     def test_a_fit_ends_by_it_and_its_certificate_proves_it(self, name: str, bias: str) -> None:
         X, y = real()
-        outcome = dualgap.fit(X, y, lam=0.1, solver=name, bias=bias, gap=0.0, epsilon=0.2, max_epochs=5000)
+        outcome = dualgap.fit(X, y, lam=0.1, solver=name, bias=bias, tol=0.0, epsilon=0.2, max_epochs=5000)
         assert outcome.reason.name == "epsilon"
         assert "relative accuracy" in outcome.reason.message
         assert outcome.certificate.relative_gap <= 0.2
@@ -241,11 +241,11 @@ class TestStoppingRule:
         """
         X, y = real(n=60)
         y = np.where(X[:, 0] > -1.5, 1.0, -1.0)
-        optimum = dualgap.fit(X, y, lam=0.05, bias="exact", gap=1e-3).certificate.primal
+        optimum = dualgap.fit(X, y, lam=0.05, bias="exact", tol=1e-3).certificate.primal
         options: dict[str, Any] = {"duals": False, "epsilon": 0.1, "bias_step": bias_step}
         try:
             outcome = dualgap.fit(
-                X, y, lam=0.05, bias="exact", solver="sgd-s", gap=0.0, max_epochs=50, **options
+                X, y, lam=0.05, bias="exact", solver="sgd-s", tol=0.0, max_epochs=50, **options
             )
         except InputError:
             return
@@ -253,7 +253,7 @@ class TestStoppingRule:
 
     def test_a_finer_epsilon_goes_on_from_a_coarser_one(self) -> None:
         X, y = real()
-        common: dict[str, Any] = {"lam": 0.1, "solver": "sgd-s", "gap": 0.0, "max_epochs": 5000}
+        common: dict[str, Any] = {"lam": 0.1, "solver": "sgd-s", "tol": 0.0, "max_epochs": 5000}
         coarse = dualgap.fit(X, y, epsilon=0.3, **common)
         fine = dualgap.fit(X, y, epsilon=0.05, warm=coarse, **common)
         assert fine.certificate.relative_gap <= 0.05
@@ -261,7 +261,7 @@ class TestStoppingRule:
 
     def test_a_run_that_has_ended_hands_back_its_model_again(self) -> None:
         X, y = real()
-        common: dict[str, Any] = {"lam": 0.1, "solver": "sgd-s", "gap": 0.0, "epsilon": 0.3}
+        common: dict[str, Any] = {"lam": 0.1, "solver": "sgd-s", "tol": 0.0, "epsilon": 0.3}
         ended = dualgap.fit(X, y, **common)
         again = dualgap.fit(X, y, warm=ended, **common)
         assert again.certificate == ended.certificate
@@ -318,7 +318,7 @@ def test_the_box_and_w_at_the_end_of_every_epoch(solver: SGDs, bias: Any) -> Non
     X, y = real()
     weight = np.random.default_rng(1).choice([0.0, 0.3, 1.0, 2.0, 5.0], size=40)
     task = Problem(in_memory(X, y, weight), make_loss("hinge"), 0.02, bias)
-    best = dualgap.fit(X, y, lam=0.02, sample_weight=weight, bias=bias, gap=1e-8).certificate.primal
+    best = dualgap.fit(X, y, lam=0.02, sample_weight=weight, bias=bias, tol=1e-8).certificate.primal
     state = solver.start(task, None)
     for _ in range(25):
         state = solver.step(task, state, task.epoch_size, None)
@@ -353,7 +353,7 @@ def test_propositions_1_and_2(seed: int, lam: float, random: bool) -> None:
 
 def test_margin_errors_become_rare_or_certain_away_from_the_margin() -> None:
     X, y = real()
-    optimum = dualgap.fit(X, y, lam=0.05, gap=1e-9)
+    optimum = dualgap.fit(X, y, lam=0.05, tol=1e-9)
     margin = y * (X @ optimum.coef)
     task, solver = Problem(in_memory(X, y), make_loss("hinge"), 0.05), SGDs(seed=1)
     shares = []
@@ -412,8 +412,8 @@ class TestWeights:
         """Run for run it differs, since repeated rows are presented apart."""
         X, y = real()
         weight = np.arange(40) % 4
-        outcome = dualgap.fit(X, y, lam=0.2, sample_weight=weight, solver=name, gap=0.02)
-        other = dualgap.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight), lam=0.2, gap=1e-6)
+        outcome = dualgap.fit(X, y, lam=0.2, sample_weight=weight, solver=name, tol=0.02)
+        other = dualgap.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight), lam=0.2, tol=1e-6)
         assert outcome.converged
         assert outcome.certificate.dual <= other.certificate.primal
         assert other.certificate.dual <= outcome.certificate.primal
@@ -433,7 +433,7 @@ def test_float32_is_the_same_where_float32_is_exact(solver: Any) -> None:
 @pytest.mark.parametrize("name", ["sgd-s", "sgd-m", "sgd-r"])
 def test_a_model_in_float32_has_a_certificate_in_float64(name: str) -> None:
     X, y = real()
-    outcome = dualgap.fit(X.astype(np.float32), y, lam=0.2, solver=name, precision="float32", gap=0.02)
+    outcome = dualgap.fit(X.astype(np.float32), y, lam=0.2, solver=name, precision="float32", tol=0.02)
     assert outcome.converged
     found = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
     assert found.relative_gap <= 0.02
@@ -458,7 +458,7 @@ def test_budgets_make_no_difference(solver: Any, bias: Any) -> None:
 @pytest.mark.parametrize(("name", "options"), [("sgd-s", {"epsilon": 0.01}), ("sgd-m", {}), ("sgd-r", {})])
 def test_a_resumed_run_is_the_same(name: str, options: dict[str, Any], tmp_path: Path) -> None:
     X, y = real()
-    common: dict[str, Any] = {"lam": 0.03, "solver": name, "gap": 0.0, "max_epochs": None, **options}
+    common: dict[str, Any] = {"lam": 0.03, "solver": name, "tol": 0.0, "max_epochs": None, **options}
     long = dualgap.fit(X, y, max_steps=1033, **common)
     dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_steps=517, **common))
     resumed = dualgap.fit(X, y, max_steps=1033, warm=dualgap.load_state(tmp_path / "run.npz"), **common)

@@ -132,7 +132,7 @@ def test_any_delta_stop_is_reached(target: float, delta: float) -> None:
     X = rng.normal(size=(150, 5))
     y = np.where(X @ rng.normal(size=5) + rng.normal(size=150) > 0, 1, -1)
     outcome = dualgap.fit(
-        X, y, C=0.3, solver="mpu", gap=0.0, delta=delta, delta_stop=target, max_epochs=20_000
+        X, y, C=0.3, solver="mpu", tol=0.0, delta=delta, delta_stop=target, max_epochs=20_000
     )
     assert outcome.reason.name == "delta_stop"
     assert outcome.certificate.relative_gap <= target
@@ -140,7 +140,7 @@ def test_any_delta_stop_is_reached(target: float, delta: float) -> None:
 
 def test_it_ends_by_itself_at_the_finest_quantum() -> None:
     X, y = np.array([[1.0], [-1.0], [0.3]]), np.array([1, -1, -1])
-    outcome = dualgap.fit(X, y, C=0.7, solver="mpu", gap=0.0, max_epochs=10**6)
+    outcome = dualgap.fit(X, y, C=0.7, solver="mpu", tol=0.0, max_epochs=10**6)
     assert outcome.reason.name == "finest quantum"
     assert outcome.certificate.relative_gap <= 1e-8
     assert 4 * outcome.state.solver.M > FINEST
@@ -150,7 +150,7 @@ def test_float32_trains_and_float64_certifies() -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(400, 20)).astype(np.float32)
     y = np.where(X @ rng.normal(size=20) + rng.normal(size=400) > 0, 1, -1)
-    outcomes = [dualgap.fit(X, y, C=0.1, solver="mpu", precision=p, gap=1e-4) for p in ("float32", "float64")]
+    outcomes = [dualgap.fit(X, y, C=0.1, solver="mpu", precision=p, tol=1e-4) for p in ("float32", "float64")]
     assert [outcome.state.solver.w.dtype for outcome in outcomes] == [np.float32, np.float64]
     for outcome in outcomes:
         assert outcome.converged

@@ -168,7 +168,7 @@ def test_a_seed_gives_the_same_run_from_a_store_and_another_seed_another(
     extra: dict[str, Any] = {"lockstep": True} if name == "cached-loops" else {}
     runs = [
         dualgap.fit(
-            tmp_path / "rows.arrow", solver=name, cache=11, gap=1e-6, max_epochs=80, seed=seed, **extra
+            tmp_path / "rows.arrow", solver=name, cache=11, tol=1e-6, max_epochs=80, seed=seed, **extra
         )
         for seed in (5, 5, 6)
     ]
@@ -215,7 +215,7 @@ def test_threads_and_all_weak_duality_at_every_record_and_an_honest_end(
         X, y, weight = data(real=loss == "squared")
         write_store(tmp_path / "rows.arrow", X, y, weight)
         outcome = dualgap.fit(
-            tmp_path / "rows.arrow", loss=loss, solver=name, cache=20, gap=1e-3, bias=bias, max_epochs=3000
+            tmp_path / "rows.arrow", loss=loss, solver=name, cache=20, tol=1e-3, bias=bias, max_epochs=3000
         )
         assert outcome.converged
         assert outcome.trace
@@ -235,7 +235,7 @@ def test_threads_and_all_weak_duality_at_every_record_and_an_honest_end(
 @pytest.mark.parametrize("name", NAMES)
 def test_resuming_in_memory_is_never_having_stopped(name: str, bias: str, tmp_path: Path) -> None:
     X, y, weight = data()
-    common: dict[str, Any] = {"solver": name, "cache": 11, "gap": 0.0, "bias": bias, "sample_weight": weight}
+    common: dict[str, Any] = {"solver": name, "cache": 11, "tol": 0.0, "bias": bias, "sample_weight": weight}
     long = dualgap.fit(X, y, max_steps=2001, **common)
     for stop in (1, 333, 1200):
         dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_steps=stop, **common))
@@ -260,7 +260,7 @@ def test_resuming_from_disk_is_never_having_stopped(
     path = tmp_path / "rows.arrow"
     write_store(path, X, y, weight, keep_order=long_rows)
     extra: dict[str, Any] = {"lockstep": True} if name == "cached-loops" else {"inner": 4}
-    common: dict[str, Any] = {"solver": name, "cache": 17, "gap": 0.0, "bias": "augmented", **extra}
+    common: dict[str, Any] = {"solver": name, "cache": 17, "tol": 0.0, "bias": "augmented", **extra}
     long = dualgap.fit(path, max_steps=1201, **common)
     evaluated = {record.visits for record in long.trace[:-1]}
     assert len(evaluated) >= 2
@@ -286,9 +286,9 @@ def test_a_run_from_disk_that_reached_its_gap_goes_on_as_if_it_had_not(
     write_store(path, X, y, weight)
     extra: dict[str, Any] = {"lockstep": True} if name == "cached-loops" else {}
     common: dict[str, Any] = {"solver": name, "cache": 17, **extra}
-    first = dualgap.fit(path, gap=1e-2, **common)
+    first = dualgap.fit(path, tol=1e-2, **common)
     assert first.reason.name == "gap"
-    fine, rest = dualgap.fit(path, gap=1e-4, **common), dualgap.fit(path, gap=1e-4, warm=first, **common)
+    fine, rest = dualgap.fit(path, tol=1e-4, **common), dualgap.fit(path, tol=1e-4, warm=first, **common)
     assert_same(fine.state, rest.state)
     assert np.array_equal(fine.coef, rest.coef)
 
@@ -301,13 +301,13 @@ def test_warm_starts_from_a_point_and_from_an_outcome(
     X, y, weight = data()
     path = tmp_path / "rows.arrow"
     write_store(path, X, y, weight, keep_order=True)
-    good = dualgap.fit(X, y, sample_weight=weight, gap=1e-5)
+    good = dualgap.fit(X, y, sample_weight=weight, tol=1e-5)
     point = Point(good.coef, good.intercept, good.dual)
     for warm in (point, good):
-        at_once = dualgap.fit(path, solver=name, cache=11, gap=1e-4, warm=warm)
+        at_once = dualgap.fit(path, solver=name, cache=11, tol=1e-4, warm=warm)
         assert at_once.converged
         assert at_once.trace[0].visits == at_once.trace[-1].visits == 0
-    further = dualgap.fit(path, solver=name, cache=30, gap=1e-7, warm=point, max_epochs=5000)
+    further = dualgap.fit(path, solver=name, cache=30, tol=1e-7, warm=point, max_epochs=5000)
     assert further.converged
     assert further.trace[0].certificate.relative_gap <= 1e-5
     with pytest.raises(dualgap.InputError, match="warm start of 59 rows"):
@@ -430,7 +430,7 @@ def test_a_long_row_finds_room_if_enough_others_leave(
         tmp_path / "rows.arrow",
         solver=name,
         memory_budget=tight(tmp_path / "rows.arrow", name, 20),
-        gap=0.0,
+        tol=0.0,
         max_epochs=30,
         time_limit=15.0,
         **extra,
@@ -453,7 +453,7 @@ def test_a_row_larger_than_all_memory_ends_the_run_with_its_number(
     write_store(tmp_path / "rows.arrow", X, y, keep_order=True)
     budget = tight(tmp_path / "rows.arrow", name, 5)
     outcome = dualgap.fit(
-        tmp_path / "rows.arrow", solver=name, memory_budget=budget, gap=0.0, time_limit=15.0
+        tmp_path / "rows.arrow", solver=name, memory_budget=budget, tol=0.0, time_limit=15.0
     )
     assert outcome.reason.name == "broken", outcome.reason
     assert "row 37 has 200 entries" in outcome.reason.message
@@ -467,7 +467,7 @@ def test_a_free_bias_is_found_with_few_rows_at_hand(name: str, loss: str) -> Non
     """
     X, y, weight = data(real=loss != "hinge")
     outcome = dualgap.fit(
-        X, y, loss=loss, sample_weight=weight, solver=name, cache=5, bias="exact", gap=1e-2, max_epochs=6000
+        X, y, loss=loss, sample_weight=weight, solver=name, cache=5, bias="exact", tol=1e-2, max_epochs=6000
     )
     assert outcome.converged, outcome.reason
 
@@ -480,8 +480,8 @@ def test_chunks_of_an_iterator_train_to_the_same_optimum(name: str) -> None:
         for k in range(0, 60, 13):
             yield X[k : k + 13], np.where(y[k : k + 13] > 0, 9, 4), weight[k : k + 13]
 
-    outcome = dualgap.fit(ChunkFeed(start), solver=name, cache=20, gap=1e-4, max_epochs=5000)
-    whole = dualgap.fit(X, y, sample_weight=weight, gap=1e-6)
+    outcome = dualgap.fit(ChunkFeed(start), solver=name, cache=20, tol=1e-4, max_epochs=5000)
+    whole = dualgap.fit(X, y, sample_weight=weight, tol=1e-6)
     assert outcome.converged
     assert list(outcome.classes) == [4, 9]
     assert whole.certificate.dual <= outcome.certificate.primal * (1 + 1e-9)
@@ -508,7 +508,7 @@ def test_on_real_data_the_certificate_is_that_of_memory_and_passes_are_few(
     block.
     """
     path = stored(data_folder, name, tmp_path)
-    outcome = dualgap.fit(path, solver="cached-loops", cache=0.1, lockstep=True, gap=1e-3)
+    outcome = dualgap.fit(path, solver="cached-loops", cache=0.1, lockstep=True, tol=1e-3)
     assert outcome.converged
     found = Store(path).read()
     here = Problem(in_memory(found.X, found.y), make_loss("hinge"), outcome.problem.lam, outcome.problem.bias)
@@ -520,9 +520,9 @@ def test_on_real_data_the_certificate_is_that_of_memory_and_passes_are_few(
         return
     passes = outcome.trace[-1].measures["passes"]
     assert passes <= 10
-    resident = dualgap.fit(found.X, found.y, solver="cached-loops", cache=0.1, gap=1e-3)
+    resident = dualgap.fit(found.X, found.y, solver="cached-loops", cache=0.1, tol=1e-3)
     assert resident.converged
     assert resident.trace[-1].measures["passes"] <= 10
-    block = dualgap.fit(path, solver="block", cache=0.1, inner=10, gap=1e-3, max_epochs=4 * passes * 10)
+    block = dualgap.fit(path, solver="block", cache=0.1, inner=10, tol=1e-3, max_epochs=4 * passes * 10)
     assert not block.converged
     assert block.trace[-1].measures["passes"] >= 4 * passes - 1

@@ -331,7 +331,7 @@ class TestNumbers:
         X = np.column_stack([metres, rng.random((n, 5)) < 0.2])
         y = np.where(metres[:, 0] + 400.0 * X[:, 3] + 200.0 * rng.normal(size=n) > 3000.0, 1.0, -1.0)
         for scale in (1.0, 1e-3):
-            outcome = dualgap.fit(scale * X, y, C=10.0, solver="pegasos", gap=0.0, max_epochs=10, **options)
+            outcome = dualgap.fit(scale * X, y, C=10.0, solver="pegasos", tol=0.0, max_epochs=10, **options)
             state = outcome.state.solver
             assert np.isfinite(state.v).all()
             assert 0.0 < state.walk.s <= 1.0
@@ -389,7 +389,7 @@ class TestRandomStopping:
     )
     def test_a_model_is_accepted_if_its_certificate_proves_the_bound(self, options: dict[str, Any]) -> None:
         X, y = data(n=60)
-        outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", gap=0.0, stop_within=800, seed=3, **options)
+        outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", tol=0.0, stop_within=800, seed=3, **options)
         state = outcome.state.solver
         assert outcome.reason.name == "random stop"
         assert outcome.certificate.gap <= state.bound == excess_bound(outcome.problem, 800, "k" in options)
@@ -426,7 +426,7 @@ class TestRandomStopping:
     ) -> None:
         monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
         X, y = data()
-        outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", gap=0.0, stop_within=30, max_epochs=20)
+        outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", tol=0.0, stop_within=30, max_epochs=20)
         assert outcome.reason.name == "max_epochs"
         assert outcome.state.solver.attempt > 5
         assert outcome.trace[-1].visits == 400
@@ -473,7 +473,7 @@ def test_a_resumed_run_is_the_same(
         "lam": 0.03,
         "solver": "pegasos",
         "bias": bias,
-        "gap": 0.0,
+        "tol": 0.0,
         "max_epochs": None,
         **options,
     }
@@ -533,7 +533,7 @@ class TestDualPoints:
         gaps = {}
         for polish in (0, 2):
             outcome = dualgap.fit(
-                X, y, lam=0.05, solver=name, bias=bias, gap=0.0, polish=polish, max_epochs=20
+                X, y, lam=0.05, solver=name, bias=bias, tol=0.0, polish=polish, max_epochs=20
             )
             assert outcome.dual_origin == ("polish" if polish else "solver")
             found = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
@@ -546,7 +546,7 @@ class TestDualPoints:
         common: dict[str, Any] = {
             "lam": 0.05,
             "solver": "pegasos",
-            "gap": 0.0,
+            "tol": 0.0,
             "max_steps": 50,
             "max_epochs": None,
         }
@@ -561,7 +561,7 @@ class TestDualPoints:
         """Where every row is at its bound the counters are the best dual point there is."""
         X, y = data()
         outcome = dualgap.fit(
-            X, y, lam=1e3, solver="pegasos", sampling="epochs", gap=0.0, max_steps=40, max_epochs=None
+            X, y, lam=1e3, solver="pegasos", sampling="epochs", tol=0.0, max_steps=40, max_epochs=None
         )
         assert np.array_equal(outcome.dual, y)
         assert outcome.dual_origin == "solver"
@@ -569,11 +569,11 @@ class TestDualPoints:
     def test_no_polish_and_no_counters_leave_no_dual(self) -> None:
         X, y = data()
         assert Pegasos(polish=0).improve_dual(problem(), np.zeros(20), 0.0, 1) is None
-        outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", duals=False, polish=0, gap=0.0, max_epochs=5)
+        outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", duals=False, polish=0, tol=0.0, max_epochs=5)
         assert outcome.dual is None
         assert outcome.dual_origin == "none"
         assert outcome.state.solver.errors.size == 0
-        assert dualgap.fit(X, y, lam=0.05, solver="pegasos", duals=False, gap=0.05).converged
+        assert dualgap.fit(X, y, lam=0.05, solver="pegasos", duals=False, tol=0.05).converged
 
 
 @pytest.mark.parametrize(
@@ -611,7 +611,7 @@ def test_bad_options(options: dict[str, Any], complaint: str) -> None:
 
 def test_the_last_step_of_a_run_may_be_the_first_of_its_window() -> None:
     X, y = np.eye(3), np.array([1, -1, 1])
-    outcome = dualgap.fit(X, y, solver="pegasos", k=2, output="average", T0=249, max_steps=500, gap=0.0)
+    outcome = dualgap.fit(X, y, solver="pegasos", k=2, output="average", T0=249, max_steps=500, tol=0.0)
     assert outcome.state.solver.walk.steps == 250
 
 

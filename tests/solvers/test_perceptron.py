@@ -119,7 +119,7 @@ class TestVote:
             order="given",
             max_steps=90,
             max_epochs=None,
-            gap=0.0,
+            tol=0.0,
             bias_step=0.25,
         )
         ws, bs, _ = written(task, 90, 0.0, gain_of(bias, 0.25))
@@ -131,7 +131,7 @@ class TestVote:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(40, 3)), rng.choice([-1, 1], size=40)
         outcome = dualgap.fit(
-            X, y, lam=0.1, solver="perceptron", voted=True, max_steps=3000, max_epochs=None, gap=0.0
+            X, y, lam=0.1, solver="perceptron", voted=True, max_steps=3000, max_epochs=None, tol=0.0
         )
         state: Any = outcome.state.solver
         assert state.used > 1024
@@ -219,11 +219,11 @@ def test_it_claims_no_more_than_its_certificate() -> None:
         solver="perceptron",
         averaged=True,
         max_epochs=30,
-        gap=1e-3,
+        tol=1e-3,
     )
     assert not outcome.converged
     certificate = outcome.certificate
-    best = dualgap.fit(task.source.rows.matrix, task.source.y, lam=0.1, gap=1e-8).certificate  # type: ignore[attr-defined]
+    best = dualgap.fit(task.source.rows.matrix, task.source.y, lam=0.1, tol=1e-8).certificate  # type: ignore[attr-defined]
     assert certificate.dual <= best.primal
     assert best.dual <= certificate.primal
 

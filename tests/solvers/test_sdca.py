@@ -180,7 +180,7 @@ def test_an_averaged_model_has_a_certificate() -> None:
     for output in ("average", "random"):
         for bias in ("none", "augmented", "exact"):
             outcome = dualgap.fit(
-                X, y, C=0.1, solver="sdca", order="random", output=output, bias=bias, gap=1e-3
+                X, y, C=0.1, solver="sdca", order="random", output=output, bias=bias, tol=1e-3
             )
             assert outcome.converged
             independent = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))

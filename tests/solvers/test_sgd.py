@@ -396,7 +396,7 @@ class TestWithoutRegulariser:
                 eta0=0.01,
                 order="given",
                 max_epochs=3,
-                gap=1.0,
+                tol=1.0,
             )
             assert outcome.certificate.form == "mean"
             assert all(record.certificate.dual == 0.0 for record in outcome.trace)

@@ -161,7 +161,7 @@ def test_it_gets_to_the_optimum(bias: str) -> None:
         lam=0.05,
         bias=bias,
         solver="sgd-qn",
-        gap=0.02,
+        tol=0.02,
         max_epochs=1000,  # type: ignore[attr-defined]
         bias_step=1.0,
     )

@@ -102,8 +102,8 @@ class TestRules:
 
 def test_limits_are_met_exactly() -> None:
     X, y = toy()
-    assert dualgap.fit(X, y, gap=0.0, max_steps=777).trace[-1].visits == 777
-    outcome = dualgap.fit(X, y, gap=0.0, max_epochs=2.5)
+    assert dualgap.fit(X, y, tol=0.0, max_steps=777).trace[-1].visits == 777
+    outcome = dualgap.fit(X, y, tol=0.0, max_epochs=2.5)
     assert outcome.trace[-1].visits == 500
     assert outcome.reason.name == "max_epochs"
     assert not outcome.converged
@@ -121,7 +121,7 @@ def test_limits_are_passed_by_one_step_at_most_and_the_reason_says_so(name: str)
     bias = "exact" if name in ("smo", "decomposition") else "none"
     for key, value in (("max_epochs", 0.5), ("max_epochs", 2.5), ("max_steps", 7), ("max_steps", 501)):
         limits: dict[str, Any] = {"max_epochs": None, key: value}
-        outcome = dualgap.fit(X, y, solver=name, bias=bias, gap=0.0, C=10.0, **limits)
+        outcome = dualgap.fit(X, y, solver=name, bias=bias, tol=0.0, C=10.0, **limits)
         limit = value if key == "max_steps" else value * 120
         done = outcome.trace[-1].visits
         assert outcome.reason.name == key
@@ -133,20 +133,20 @@ def test_limits_are_passed_by_one_step_at_most_and_the_reason_says_so(name: str)
 
 def test_time_limit_ends_a_run_that_would_go_on() -> None:
     X, y = toy(2000)
-    outcome = dualgap.fit(X, y, C=1e4, gap=0.0, time_limit=0.3, max_epochs=None, shrinking=False)
+    outcome = dualgap.fit(X, y, C=1e4, tol=0.0, time_limit=0.3, max_epochs=None, shrinking=False)
     assert outcome.reason.name == "time_limit"
     assert outcome.trace[-1].kind == "certified"
 
 
 def test_record_every() -> None:
     X, y = toy()
-    outcome = dualgap.fit(X, y, gap=0.0, max_steps=1000, record_every=130)
+    outcome = dualgap.fit(X, y, tol=0.0, max_steps=1000, record_every=130)
     assert [r.visits for r in outcome.trace] == [130, 260, 390, 520, 650, 780, 910, 1000]
 
 
 def test_best_values_are_kept_and_never_worsen() -> None:
     X, y = toy()
-    trace = dualgap.fit(X, y, C=10.0, gap=0.0, max_steps=4000, record_every=100).trace
+    trace = dualgap.fit(X, y, C=10.0, tol=0.0, max_steps=4000, record_every=100).trace
     for before, after in itertools.pairwise(trace):
         assert after.certificate.primal <= before.certificate.primal + before.certificate.rounding
         assert after.certificate.dual >= before.certificate.dual - before.certificate.rounding
@@ -157,7 +157,7 @@ def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
     from dualgap.training.loop import evaluation_cost, training_cost
 
     X, y = toy(3000, 40)
-    outcome = dualgap.fit(X, y, C=10.0, gap=1e-6, max_epochs=None, solver="dcd")
+    outcome = dualgap.fit(X, y, C=10.0, tol=1e-6, max_epochs=None, solver="dcd")
     last = outcome.trace[-1]
     evaluating = (len(outcome.trace) - 1) * evaluation_cost(outcome.problem)
     assert len(outcome.trace) > 4
@@ -197,7 +197,7 @@ def test_evaluations_aim_at_the_gap_asked_for(
 def test_watchers_see_every_record_and_are_closed_even_on_errors(tmp_path: Path) -> None:
     X, y = toy()
     path = tmp_path / "trace.jsonl"
-    outcome = dualgap.fit(X, y, gap=0.0, max_steps=900, record_every=300, watchers=[JsonLines(path)])
+    outcome = dualgap.fit(X, y, tol=0.0, max_steps=900, record_every=300, watchers=[JsonLines(path)])
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["steps"] for line in lines] == [300, 600, 900]
     assert lines[-1]["primal"] == outcome.certificate.primal
@@ -232,7 +232,7 @@ def test_measures_are_stored_and_a_callback_can_use_them() -> None:
         return {"error": float(np.mean(np.sign(X @ point.w + point.b) != y))}
 
     outcome = dualgap.fit(
-        X, y, gap=0.0, record_every=50, measures=[error], callback=lambda r: r.measures.get("error", 1) < 0.35
+        X, y, tol=0.0, record_every=50, measures=[error], callback=lambda r: r.measures.get("error", 1) < 0.35
     )
     assert outcome.reason.name == "callback"
     assert outcome.trace[-1].measures["error"] < 0.35
@@ -240,27 +240,27 @@ def test_measures_are_stored_and_a_callback_can_use_them() -> None:
 
 def test_warm_start_from_an_outcome_goes_on_and_leaves_it_alone() -> None:
     X, y = toy()
-    loose = dualgap.fit(X, y, C=3.0, gap=1e-2, record_every=200)
+    loose = dualgap.fit(X, y, C=3.0, tol=1e-2, record_every=200)
     before = loose.state.solver.w.copy()
-    tight = dualgap.fit(X, y, C=3.0, gap=1e-6, record_every=200, warm=loose)
-    cold = dualgap.fit(X, y, C=3.0, gap=1e-6, record_every=200)
+    tight = dualgap.fit(X, y, C=3.0, tol=1e-6, record_every=200, warm=loose)
+    cold = dualgap.fit(X, y, C=3.0, tol=1e-6, record_every=200)
     assert np.array_equal(loose.state.solver.w, before)
     assert_same(tight.state, cold.state)
-    again = dualgap.fit(X, y, C=3.0, gap=1e-2, warm=tight)
+    again = dualgap.fit(X, y, C=3.0, tol=1e-2, warm=tight)
     assert again.trace[0].visits == tight.trace[-1].visits
     assert len(again.trace) == 1
 
 
 def test_warm_start_from_a_point_of_another_problem() -> None:
     X, y = toy()
-    first = dualgap.fit(X, y, C=1.0, gap=1e-6)
+    first = dualgap.fit(X, y, C=1.0, tol=1e-6)
     point = Point(first.coef, first.intercept, first.dual)
-    warm = dualgap.fit(X, y, C=1.1, gap=1e-4, warm=point, record_every=100)
-    cold = dualgap.fit(X, y, C=1.1, gap=1e-4, record_every=100)
+    warm = dualgap.fit(X, y, C=1.1, tol=1e-4, warm=point, record_every=100)
+    cold = dualgap.fit(X, y, C=1.1, tol=1e-4, record_every=100)
     assert warm.converged
     assert warm.trace[-1].visits < cold.trace[-1].visits
     infeasible = Point(first.coef, 0.0, np.full(len(y), 7.0))
-    assert dualgap.fit(X, y, C=1.1, gap=1e-4, warm=infeasible).converged
+    assert dualgap.fit(X, y, C=1.1, tol=1e-4, warm=infeasible).converged
     with pytest.raises(dualgap.InputError, match="warm start of 3 rows"):
         dualgap.fit(X, y, warm=Point(first.coef, 0.0, np.zeros(3)))
 
@@ -338,7 +338,7 @@ LONG_RUN = """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20000, 50)); y = np.sign(X[:, 0] + rng.normal(size=20000))
     started = lambda record: print("started", flush=True) if record.visits < 100_000 else None
-    o = dualgap.fit(X, y, C=1e5, gap=0.0, max_epochs=None, shrinking=False, watchers=[started])
+    o = dualgap.fit(X, y, C=1e5, tol=0.0, max_epochs=None, shrinking=False, watchers=[started])
     print(o.reason.name, o.certificate.relative_gap < 1e9, np.abs(o.coef).max() > 0, len(o.trace) > 0)
 """
 

@@ -41,7 +41,7 @@ def reached(name: str, bias: str, seed: int, every: int | None) -> tuple[float, 
         bias=bias,
         seed=seed,
         C=0.3,
-        gap=GAPS.get(name, 1e-4),
+        tol=GAPS.get(name, 1e-4),
         record_every=every,
         max_epochs=3000,
     )
@@ -63,7 +63,7 @@ def test_iterates_of_stochastic_solvers_do_not_depend_on_record_every(name: str,
     """
     X, y = noisy(0)
     runs = [
-        dualgap.fit(X, y, solver=name, bias=bias, C=0.3, gap=0.0, max_steps=3 * N + 50, record_every=every)
+        dualgap.fit(X, y, solver=name, bias=bias, C=0.3, tol=0.0, max_steps=3 * N + 50, record_every=every)
         for every in (None, *EVERY)
     ]
     points = [run.solver.point(run.problem, run.state.solver) for run in runs]
@@ -80,7 +80,7 @@ def test_dual_sweeps_at_certificates_come_once_an_epoch_at_most(monkeypatch: pyt
 
     monkeypatch.setattr(SOLVERS["pegasos"], "improve_dual", count)
     X, y = noisy(0)
-    dualgap.fit(X, y, solver="pegasos", gap=0.0, max_steps=4 * N, record_every=10)
+    dualgap.fit(X, y, solver="pegasos", tol=0.0, max_steps=4 * N, record_every=10)
     assert calls == [10, 10 + N, 10 + 2 * N, 10 + 3 * N]
 
 

@@ -64,7 +64,7 @@ class TestBestModel:
             y,
             validation=(new_X, new_y),
             patience=4,
-            gap=1e-9,
+            tol=1e-9,
             measures=[measure],
             max_epochs=300,
             **options,
@@ -97,7 +97,7 @@ class TestBestModel:
         other = X.copy()
         other[away] = np.random.default_rng(9).normal(size=(20, 12))
         runs = [
-            dualgap.fit(rows, y, validation=0.25, seed=5, patience=1000, gap=0.0, max_epochs=6, **options)
+            dualgap.fit(rows, y, validation=0.25, seed=5, patience=1000, tol=0.0, max_epochs=6, **options)
             for rows in (X, other)
         ]
         assert_same(runs[0].state.solver, runs[1].state.solver)
@@ -237,7 +237,7 @@ def test_a_tie_is_no_fall() -> None:
 
 def test_a_gap_met_ends_the_run_before_patience_does() -> None:
     X, y = data()
-    outcome = dualgap.fit(X, y, validation=0.25, patience=10**6, C=1e-4, gap=0.05)
+    outcome = dualgap.fit(X, y, validation=0.25, patience=10**6, C=1e-4, tol=0.05)
     assert outcome.reason.name == "gap"
     assert outcome.certificate.relative_gap <= 0.05
 

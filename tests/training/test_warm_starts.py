@@ -84,7 +84,7 @@ def test_every_loss_takes_a_start_from_every_other() -> None:
     for task in ("classification", "regression"):
         names = [name for name in LOSSES if LOSSES[name].task == task]
         y = Y if task == "classification" else target
-        outcomes = {name: dualgap.fit(X, y, solver="dcd", loss=name, gap=1e-2) for name in names}
+        outcomes = {name: dualgap.fit(X, y, solver="dcd", loss=name, tol=1e-2) for name in names}
         for name in names:
             for other in names:
-                assert dualgap.fit(X, y, solver="dcd", loss=name, gap=1e-2, warm=outcomes[other]).converged
+                assert dualgap.fit(X, y, solver="dcd", loss=name, tol=1e-2, warm=outcomes[other]).converged

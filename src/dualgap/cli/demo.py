@@ -52,9 +52,9 @@ class Result(NamedTuple):
 
 
 @click.command(short_help="See all of it work, on data that need no download.")
-@click.option("--gap", type=float, default=1e-3, show_default=True, help="Relative gap to certify.")
+@click.option("--tol", type=float, default=1e-3, show_default=True, help="Relative gap to certify.")
 @json_option
-def command(gap: float, as_json: bool) -> int:
+def command(tol: float, as_json: bool) -> int:
     """Train on two small data sets, certify, score held-out rows, save the models, load them back and
     compare.
 
@@ -68,13 +68,13 @@ def command(gap: float, as_json: bool) -> int:
                 spinner.say("making data")
                 example = make()
                 spinner.say(f"training on {example.name} (the first run compiles for some seconds)")
-                result = _run(example, gap, Path(folder))
+                result = _run(example, tol, Path(folder))
             results.append(result)
             if not as_json:
                 _show(result)
     passed = all(result.passed for result in results)
     if as_json:
-        emit({"passed": passed, "gap": gap, "examples": [_summary(result) for result in results]})
+        emit({"passed": passed, "tol": tol, "examples": [_summary(result) for result in results]})
     else:
         headline("All of it works." if passed else "Something is wrong: see above.", passed)
         if passed:
@@ -129,7 +129,7 @@ def text_like(rows: int = 25_000, columns: int = 20_000, words: int = 50, seed: 
     return Example("text", about, Labelled(X[~test], y[~test]), Labelled(X[test], y[test]), 0.75)
 
 
-def _run(example: Example, gap: float, folder: Path) -> Result:
+def _run(example: Example, tol: float, folder: Path) -> Result:
     import numpy as np
 
     from ..api import fit
@@ -139,7 +139,7 @@ def _run(example: Example, gap: float, folder: Path) -> Result:
 
     began = time.perf_counter()
     last = Last()
-    outcome = fit(*example.train, C=1.0, gap=gap, watchers=[last])
+    outcome = fit(*example.train, C=1.0, tol=tol, watchers=[last])
     model = model_of(outcome, last.record, example.train.X, classes=(-1, 1), C=1.0)
     file = folder / f"{example.name}.model"
     save_model(file, model)

@@ -36,7 +36,7 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 )
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")
 @click.option("--solver", default="auto", show_default=True, help="See `dualgap solvers`.")
-@click.option("--gap", type=float, default=1e-3, show_default=True, help="Relative gap at which to stop.")
+@click.option("--tol", type=float, default=1e-3, show_default=True, help="Relative gap at which to stop.")
 @click.option(
     "--max-epochs", type=float, default=1000, show_default=True, help="Visits of rows per row, at most."
 )

@@ -40,7 +40,7 @@ class Settings(NamedTuple):
     C: float | None
     lam: float | None
     solver: str
-    gap: float
+    tol: float
     max_epochs: float
     max_steps: int | None
     time_limit: float | None
@@ -140,7 +140,7 @@ class Trained:
                 (
                     "gap",
                     f"{certificate.gap:.4g}",
-                    f"relative: {certificate.relative_gap:.3g}, asked: {settings.gap:g}",
+                    f"relative: {certificate.relative_gap:.3g}, asked: {settings.tol:g}",
                 ),
                 ("epochs", f"{self.last.epochs:.1f}", counted(self.last.visits, "row visit")),
                 *_passes(self.last),
@@ -281,7 +281,7 @@ def _arguments(settings: Settings) -> dict[str, Any]:
         "C",
         "lam",
         "solver",
-        "gap",
+        "tol",
         "bias",
         "max_epochs",
         "max_steps",
@@ -345,7 +345,7 @@ def _on_disk(settings: Settings, classification: bool, stream: bool) -> Rows | N
     expansion = make_expansion(settings.expand, settings.hash_bits)
     if expansion is not None:
         feed = Expanded(feed, expansion)
-    size = training_bytes(feed.n, feed.d, feed.entries, feed.value_bytes)
+    size = training_bytes(feed.n, feed.d, feed.nnz, feed.value_bytes)
     budget = streaming_budget(size, settings.memory_budget)
     if budget is None and not stream:
         return None
@@ -447,7 +447,7 @@ def _fit(
     last = Last()
     watchers: list[Any] = [last, spinner]
     if not settings.quiet:
-        watchers.append(Progress(settings.gap))
+        watchers.append(Progress(settings.tol))
         if not settings.as_json:
             watchers.append(Introduction(settings, data, spinner))
     if trace is not None:

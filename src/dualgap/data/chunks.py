@@ -45,7 +45,7 @@ class Feed(Protocol):
     @property
     def d(self) -> int: ...
     @property
-    def entries(self) -> int: ...
+    def nnz(self) -> int: ...
     @property
     def value_bytes(self) -> int: ...
     @property
@@ -85,7 +85,7 @@ class OnDisk:
         self.check: Callable[[Floats, int], None] = lambda y, first: (
             None
         )  # of targets that come by for the first time
-        self.n, self.d, self.entries = feed.n, d or feed.d, feed.entries  # a model may have further columns
+        self.n, self.d, self.nnz = feed.n, d or feed.d, feed.nnz  # a model may have further columns
         self.total_weight, self.epoch_size = feed.total_weight, feed.epoch_size
         self._seen = np.zeros(feed.chunks, dtype=bool)
 
@@ -101,7 +101,7 @@ class OnDisk:
     def digest(self) -> str:
         """Of the totals: what the rows are shows when they are read."""
         return digest_of(
-            (self.n, self.d, self.entries, self.total_weight, self.epoch_size, *(self.target_weights or ()))
+            (self.n, self.d, self.nnz, self.total_weight, self.epoch_size, *(self.target_weights or ()))
         )
 
     @property
@@ -262,13 +262,13 @@ class FromMemory:
 
     def __init__(self, source: InMemory, rows: int | None = None) -> None:
         self._source = source
-        self.n, self.d, self.entries = source.n, source.d, source.entries
+        self.n, self.d, self.nnz = source.n, source.d, source.nnz
         self.value_bytes = (
             source.rows.matrix if isinstance(source.rows, Dense) else source.rows.values
         ).itemsize
         self.labels = None
         self.total_weight, self.epoch_size = source.total_weight, source.epoch_size
-        self._step = rows or max(1, min(source.n, 300_000 * source.n // max(source.entries, 1)))
+        self._step = rows or max(1, min(source.n, 300_000 * source.n // max(source.nnz, 1)))
         self.chunks = -(-source.n // self._step)
         self.chunk_bytes = 0
 

@@ -93,7 +93,7 @@ def _from_feed(
     targets = targets_of(None if known or not classification else classes)
     if given.expansion is not None:
         feed = Expanded(feed, given.expansion)
-    size = training_bytes(feed.n, feed.d, feed.entries, feed.value_bytes)
+    size = training_bytes(feed.n, feed.d, feed.nnz, feed.value_bytes)
     budget = streaming_budget(size, given.memory_budget)
     if budget is None and not (given.by_rows and given.named):
         X, y, weight = all_of(feed)

@@ -190,7 +190,7 @@ class Expanded:
         grown = expansion.apply(rows, feed.d)
         self.value_bytes = grown.values.itemsize
         each = grown.values.size / head
-        self.entries = int(each * feed.n)  # an estimate: to know it takes a pass
+        self.nnz = int(each * feed.n)  # an estimate: to know it takes a pass
         per_chunk = feed.n / feed.chunks * (each * (4 + self.value_bytes) + 40)
         self._parts = max(1, round(per_chunk / _TARGET))
         self.chunks = feed.chunks * self._parts

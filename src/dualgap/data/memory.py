@@ -11,9 +11,9 @@ _ROW_BYTES, _COLUMN_BYTES = (
 )  # beside the entries: measured with `newton` (122; `dcd` 77) and with `dcd`
 
 
-def training_bytes(n: int, d: int, entries: int, value_bytes: int) -> int:
+def training_bytes(n: int, d: int, nnz: int, value_bytes: int) -> int:
     """Memory that training in memory takes, about."""
-    return (value_bytes + 4) * entries + _ROW_BYTES * n + _COLUMN_BYTES * d
+    return (value_bytes + 4) * nnz + _ROW_BYTES * n + _COLUMN_BYTES * d
 
 
 def available_memory() -> int:

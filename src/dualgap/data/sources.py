@@ -1,4 +1,4 @@
-"""Where rows come from. A source knows ``n``, ``d`` and ``entries``, yields blocks, and adds things up over
+"""Where rows come from. A source knows ``n``, ``d`` and ``nnz``, yields blocks, and adds things up over
 them.
 
 ``reduce`` is the only place that loops over blocks to add things up. Its blocks and the order of its
@@ -43,7 +43,7 @@ class Source(Protocol):
     @property
     def d(self) -> int: ...
     @property
-    def entries(self) -> int: ...
+    def nnz(self) -> int: ...
     @property
     def in_memory(
         self,
@@ -89,7 +89,7 @@ class InMemory:
         return int(self.y.shape[0])
 
     @cached_property
-    def entries(self) -> int:
+    def nnz(self) -> int:
         """The number of stored entries."""
         return entry_count(self.rows)
 
@@ -107,7 +107,7 @@ class InMemory:
     def digest(self) -> str:
         """Of sizes, and of samples of every array."""
         stored = [self.rows.matrix] if isinstance(self.rows, Dense) else [self.rows.values, self.rows.columns]
-        return digest_of((self.n, self.d, self.entries), [*stored, self.y, self.weight, self.squared_norms])
+        return digest_of((self.n, self.d, self.nnz), [*stored, self.y, self.weight, self.squared_norms])
 
     def blocks(self) -> Iterator[Block]:
         """All rows, as one block."""
@@ -127,7 +127,7 @@ class InMemory:
         """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add
         up.
         """
-        count = min(64, self.n, 1 + self.entries // (4 * self.d + 1_000_000))
+        count = min(64, self.n, 1 + self.nnz // (4 * self.d + 1_000_000))
         count = max(count, -(-self.n // LONGEST))  # as long as compensated sums may be
         count += count % 2 if 1 < count < self.n else 0  # shared evenly by two threads
         return [self.n * k // count for k in range(count + 1)]

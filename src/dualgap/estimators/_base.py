@@ -135,7 +135,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
                 loss=loss,
                 C=C,
                 solver=self.solver,
-                gap=tol,
+                tol=tol,
                 bias=bias,
                 sample_weight=weight,
                 max_epochs=max_iter,

@@ -100,7 +100,7 @@ class FreeBias:
         if hasattr(self.inner, "close"):
             self.inner.close(problem)
 
-    def plan(self, problem: Problem, gap: float) -> list[str]:
+    def plan(self, problem: Problem, tol: float) -> list[str]:
         """The theory of the inner solvers has a regularised bias or none."""
         return [
             "bias=exact: a sequence of problems with a regularised bias; no bound on the number of steps is "

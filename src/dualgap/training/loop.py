@@ -235,7 +235,7 @@ def evaluation_cost(problem: Problem, duals: float = 0.0) -> float:
         1.0 + 1.2 * min(1.0, source.d / 60_000) + 2.0 * min(1.0, source.d / 1_200_000)
     )  # wider than the caches
     add = (0.6 + min(1.0, source.d / 30_000)) * duals
-    return (gather + add) * source.entries + 12.0 * source.n + 4.0 * source.d + 80_000.0
+    return (gather + add) * source.nnz + 12.0 * source.n + 4.0 * source.d + 80_000.0
 
 
 def training_cost(problem: Problem, counts: Counts) -> float:
@@ -243,7 +243,7 @@ def training_cost(problem: Problem, counts: Counts) -> float:
     caches.
     """
     source = problem.source
-    entry = 1.2 + 1.2 * min(1.0, source.entries / 4_000_000) + 0.9 * min(1.0, source.d / 1_200_000)
+    entry = 1.2 + 1.2 * min(1.0, source.nnz / 4_000_000) + 0.9 * min(1.0, source.d / 1_200_000)
     return entry * counts.entries + 30.0 * counts.visits
 
 
@@ -306,7 +306,7 @@ class Loop:
         self._share, self._first = (SELDOM, LATE) if hasattr(solver, "aim") else (SHARE, EARLY)
         self._gap = OUTSET
         self._epoch = Counts(
-            problem.source.n, 0, int(1.5 * problem.source.entries)
+            problem.source.n, 0, int(1.5 * problem.source.nnz)
         )  # of dots, and adds for every other
         zero, evaluated = problem.zero_point()
         self.best.see(zero, evaluated, "none", None if validate is None else validate(zero))

@@ -40,7 +40,7 @@ class StoreFeed:
         self.store = store
         header = store.header
         self.name = str(store.path)
-        self.n, self.d, self.entries = header.n, header.d, header.nnz
+        self.n, self.d, self.nnz = header.n, header.d, header.nnz
         self.value_bytes = np.dtype(header.value_type).itemsize
         self.total_weight, self.epoch_size = header.total_weight, header.present
         self.labels: list[tuple[float, float]] | None = None
@@ -226,20 +226,20 @@ class ChunkFeed:
         self._start, self.name = start, name
         self._iterator: Iterator[Any] = iter(())
         self._next = -1
-        sizes, self.entries, self.epoch_size, self.d = [], 0, 0, n_features or 0
+        sizes, self.nnz, self.epoch_size, self.d = [], 0, 0, n_features or 0
         total = Total()
         weights: TotalByLabel | None = TotalByLabel()
         self.value_bytes, self.chunk_bytes = 4, 0
         for X, y, weight in map(_parts, start()):
             rows = in_memory(X, y, weight if weight is None or np.any(weight) else None)
             sizes.append(rows.n)
-            self.entries += rows.entries
+            self.nnz += rows.nnz
             self.d = max(self.d, rows.d)
             share = np.ones(rows.n) if weight is None else np.asarray(weight, dtype=np.float64)
             total.add(share)
             self.epoch_size += int(np.count_nonzero(share))
             self.value_bytes = max(self.value_bytes, _value_bytes(X))
-            self.chunk_bytes = max(self.chunk_bytes, 12 * rows.entries + 40 * rows.n)
+            self.chunk_bytes = max(self.chunk_bytes, 12 * rows.nnz + 40 * rows.n)
             if weights is not None:
                 weights.add(*np.unique(rows.y, return_inverse=True), share)
                 weights = weights if len(weights) <= 1000 else None

@@ -95,10 +95,10 @@ class OCAS:
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """One round: cut, master problem, line search."""
-        cuts, entries = add_cut(problem, state.cuts, state.next), 2 * problem.source.entries
+        cuts, entries = add_cut(problem, state.cuts, state.next), 2 * problem.source.nnz
         if cuts.known > 0:  # as svmperf does: that one is new unless the master's solution is the optimum
             cuts = add_cut(problem, state.cuts, scores(problem, *master_point(problem, state.cuts)))
-            entries += problem.source.entries
+            entries += problem.source.nnz
         cuts = solve_master(problem, cuts)
         w_cp, b_cp = master_point(problem, cuts)
         score_cp = scores(problem, w_cp, b_cp)

@@ -83,7 +83,7 @@ class SVMperf:
         counts = Counts(
             state.counts.visits + problem.epoch_size,
             state.counts.updates + 1,
-            state.counts.entries + 2 * problem.source.entries,
+            state.counts.entries + 2 * problem.source.nnz,
         )
         return State(cuts, w, b, violation, counts)
 

@@ -150,7 +150,7 @@ class ASDCA:
         m, _, _ = self._constants(problem)
         averaging.check_T0(self.T0, steps / m, f"steps of {m} rows")
 
-    def plan(self, problem: Problem, gap: float) -> list[str]:
+    def plan(self, problem: Problem, tol: float) -> list[str]:
         """What the theory promises, in words."""
         m, theta, gamma = self._constants(problem)
         rate = 1.0 / theta_of_theory(problem, gamma, m)
@@ -289,7 +289,7 @@ def _up_to_date(state: State) -> tuple[Floats, Floats]:
 def _workers(problem: Problem, m: int) -> Iterator[ThreadPoolExecutor | None]:
     """Threads that end with the step, where a batch is large enough to be worth it."""
     threads = getattr(problem.source, "threads", 1)
-    if threads > 1 and m * problem.source.entries >= WORTH * problem.source.n:
+    if threads > 1 and m * problem.source.nnz >= WORTH * problem.source.n:
         with ThreadPoolExecutor(threads) as pool:
             yield pool
     else:

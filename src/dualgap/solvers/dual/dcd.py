@@ -271,7 +271,7 @@ def _corrected(guess: Guess, total: float, last: Evaluation) -> Guess:
 
 def _group(problem: Problem) -> int:
     """How many neighbours are visited together."""
-    return _GROUP if problem.source.entries <= _SHORT * problem.source.n else 1
+    return _GROUP if problem.source.nnz <= _SHORT * problem.source.n else 1
 
 
 def _foresight(problem: Problem) -> float:

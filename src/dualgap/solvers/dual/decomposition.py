@@ -356,7 +356,7 @@ def _all_back(problem: Problem, state: State) -> State:
         hulls += float(gamma(source.n + 8.0)) * float(np.abs(state.v) @ lengths)
         proven = hulls / (mass * longest) if mass * longest > 0.0 else math.inf
     counts = state.counts
-    counts = Counts(counts.visits + state.order.size, counts.updates, counts.entries + source.entries)
+    counts = Counts(counts.visits + state.order.size, counts.updates, counts.entries + source.nnz)
     return state._replace(active=state.order.size, proven=proven, counts=counts, moved=False)
 
 

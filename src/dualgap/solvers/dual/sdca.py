@@ -145,12 +145,12 @@ class SDCA:
                 "set output='average' too"
             )
 
-    def plan(self, problem: Problem, gap: float) -> list[str]:
+    def plan(self, problem: Problem, tol: float) -> list[str]:
         """What the theory promises, in words."""
-        epsilon = self.epsilon or gap * problem.value_at_zero
+        epsilon = self.epsilon or tol * problem.value_at_zero
         T0, T = iteration_bound(problem, epsilon)
         what = "the last iterate" if T0 is None else f"the mean of the iterates from step T0={T0:,.0f} on"
-        share = "" if self.epsilon else f" ({gap:g} of the objective at w = 0)"
+        share = "" if self.epsilon else f" ({tol:g} of the objective at w = 0)"
         return [
             f"sdca, order=random: {T:,.0f} steps ({T / problem.epoch_size:,.0f} epochs) suffice for {what} "
             "to have an "

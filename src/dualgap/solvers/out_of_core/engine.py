@@ -108,14 +108,14 @@ def capacity(problem: Problem, cache: float) -> int:
         return wanted
     feed = source.feed
     fixed = (AHEAD + 2) * feed.chunk_bytes + 8 * _DUAL_COPIES * source.n + (_COLUMN_BYTES - 24) * source.d
-    each = ROOM * source.entries / source.n * (4 + feed.value_bytes) + SLOT_BYTES
+    each = ROOM * source.nnz / source.n * (4 + feed.value_bytes) + SLOT_BYTES
     rows = int((source.memory_budget - fixed) / each)
     if rows < 2:
         models = source.models
         needed = models * math.ceil(fixed + 2 * each)
         shared = f", shared by {models} models," if models > 1 else ""
         whole = training_bytes(
-            source.n, source.d, source.entries, feed.value_bytes
+            source.n, source.d, source.nnz, feed.value_bytes
         )  # less, where data are tiny
         raise InputError(
             f"memory_budget={models * source.memory_budget}{shared} is too little for these data: give at "
@@ -154,7 +154,7 @@ class Engine:
         self.failure: str | None = None
         self.b = state.progress.b
         self.piece: Piece | None = None
-        mean = source.entries / source.n
+        mean = source.nnz / source.n
         feed = self._on_disk.feed
         dtype = np.float32 if feed.value_bytes == 4 else np.float64
         room = state.room or max(16, int(ROOM * mean * state.ids.size))

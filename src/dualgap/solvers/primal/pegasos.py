@@ -167,7 +167,7 @@ class Pegasos(Polished):
                 "max_steps or max_epochs"
             )
 
-    def plan(self, problem: Problem, gap: float) -> list[str]:
+    def plan(self, problem: Problem, tol: float) -> list[str]:
         """What the theory promises, in words."""
         T = self.stop_within or 100 * problem.epoch_size
         if problem.lam > 0.25 or self.sampling == EPOCHS or self.skip_lossless:

@@ -94,7 +94,7 @@ class SGDQN(RowByRow):
         if eta0 * problem.lam > 1.0:
             raise InputError(f"eta0={eta0:g} must be at most 1/lam = {1.0 / problem.lam:g}")
         most = max(1, int(0.5 / (eta0 * problem.lam)))  # shrinking must not turn w round
-        skip = self.skip or min(max(1, round(16 * n * d / max(source.entries, 1))), most)
+        skip = self.skip or min(max(1, round(16 * n * d / max(source.nnz, 1))), most)
         if skip > 2 * most:
             raise InputError(
                 f"skip={skip} shrinks w too much at once at eta0={eta0:g}; it must be at most {2 * most}"

@@ -96,7 +96,7 @@ class Newton:
             duals(problem, smoothing, state.scores) if last is None or smoothing.gamma > 0.0 else np.zeros(0)
         )
         if last is None:
-            scores, passed, value = state.scores, problem.source.entries, problem.value_at_zero
+            scores, passed, value = state.scores, problem.source.nnz, problem.value_at_zero
             w_beta, b_beta = problem.model_of(beta, state.b)
         else:
             scores, passed, value = last.scores, 0, last.primal

@@ -134,16 +134,16 @@ class Quadratic:
 
         self.source.reduce(visit, lambda left, right: None)
         self.visits += self.source.n - self.curved
-        self.entries += self.source.entries - self.curved_entries
+        self.entries += self.source.nnz - self.curved_entries
 
     def preconditioner(self) -> Callable[[Floats], Floats]:
         """What solves H z = r cheaply and roughly."""
         d = self.source.d
         pairs = (self.curved_entries / max(1, self.curved)) ** 2 / 2.0
-        rows = int(min(self.curved, self.sample * d, EFFORT * self.source.entries / max(1.0, pairs)))
-        if self.exact and self.curved * pairs <= WHOLE * self.source.entries:
+        rows = int(min(self.curved, self.sample * d, EFFORT * self.source.nnz / max(1.0, pairs)))
+        if self.exact and self.curved * pairs <= WHOLE * self.source.nnz:
             rows = self.curved
-        if d**3 <= CUBES * self.source.entries and (rows == self.curved or rows >= LEAST * d):
+        if d**3 <= CUBES * self.source.nnz and (rows == self.curved or rows >= LEAST * d):
             solve = self.sampled(rows)
             if solve is not None:
                 return solve
