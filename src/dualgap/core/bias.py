@@ -2,15 +2,14 @@
 
 With ``z = 1/N sum_i c_i beta_i`` the dual gains ``min_b (r(b) - z b)``:
 
-============================  =========================  ==========================  =====================
-kind                          r(b)                       best b                      term of the dual
-============================  =========================  ==========================  =====================
-``NoBias``                    b = 0                      0                           0 ``Centred(centre,
-strength)`` strength/2 (b - centre)^2  centre + z / strength       -centre z - z^2 / (2 strength)
-``AugmentedBias(rho)``        Centred(0, lam / rho^2)    rho^2 z / lam               -rho^2 z^2 / (2 lam)
-``ExactBias``                 0                          any, and z must be 0        0 where z = 0, else
--infinity (*) ============================  =========================  ==========================
-=====================
+============================  =========================  =====================  ============================
+kind                          r(b)                       best b                 term of the dual
+============================  =========================  =====================  ============================
+``NoBias``                    b = 0                      0                      0
+``Centred(centre, strength)`` strength/2 (b - centre)^2  centre + z / strength  -centre z - z^2 / (2 strength)
+``AugmentedBias(rho)``        Centred(0, lam / rho^2)    rho^2 z / lam          -rho^2 z^2 / (2 lam)
+``ExactBias``                 0                          any, and z must be 0   0 where z = 0, else -inf (*)
+============================  =========================  =====================  ============================
 
 (*) ``Problem`` has a bound that holds for a z that is 0 but for rounding.
 

@@ -1,6 +1,8 @@
 """The losses: all that the project knows about ``phi(score, y)`` is in this file.
 
-Conventions ----------- ``score = <w, x> + b``. Classification losses take ``y`` in {-1, +1}, regression
+Conventions
+-----------
+``score = <w, x> + b``. Classification losses take ``y`` in {-1, +1}, regression
 losses any real ``y``. The dual variable ``beta`` of a row is signed: ``-beta`` is a slope of the loss, so
 that ``w(beta) = 1/(lam N) sum c beta x`` for classification and regression alike. For classification ``a = y
 beta >= 0`` is the usual dual variable divided by its bound C c.

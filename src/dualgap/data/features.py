@@ -1,9 +1,8 @@
 """Features made on the fly: rows are stored small, and grow when they are read.
 
 ``poly2``   the entries of a row and all products of two of them, ``x_i`` and ``x_i x_j`` with i <= j
-``kmer:k``  a row is a sequence of symbols (its values, in the order of its columns; a column left out ends a
-run of
-            neighbours): how often each word of k neighbouring symbols occurs, for DNA (k-mers) and for text
+``kmer:k``  a row is a sequence of symbols (its values, in the order of its columns; a missing column ends a
+            run of neighbours): how often each word of k neighbouring symbols occurs, for DNA and text
 
 Both are hashed to ``2^bits`` columns, with a random sign for ``poly2``, so that entries that meet in a column
 cancel on average (Weinberger, Dasgupta, Langford, Smola and Attenberg, ICML 2009). What comes out of a row

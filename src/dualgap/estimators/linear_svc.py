@@ -96,7 +96,9 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, where X has names that are all strings.
 
-    Notes ----- X is used as it is, without a copy, where it is C-ordered or CSR, in float32 or float64. Sums
+    Notes
+    -----
+    X is used as it is, without a copy, where it is C-ordered or CSR, in float32 or float64. Sums
     run in float64 during training in any case. ``decision_function`` computes in the type of its X, so
     float32 rows get float32 scores.
 

@@ -1,14 +1,16 @@
 """The model file: an archive (``archive.py``) of a header and these arrays.
 
-==================  ==========================================================================================
-array               content ==================
-========================================================================================== ``coef``
-float64, shape (k, d): one row for two classes and for regression, one a class for one-vs-rest ``intercept``
-float64, shape (k,) ``dual_starts``     the nonzero duals of all k rows, as the three arrays of a CSR matrix
-of shape (k, n); left out ``dual_rows``       where the model was saved without duals ``dual_values``
-``dual_hashes``     uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in
-fingerprint.py) ==================
-==========================================================================================
+===============  ===============================================================================
+array            content
+===============  ===============================================================================
+``coef``         float64, shape (k, d): one row for two classes and for regression, else one a class
+``intercept``    float64, shape (k,)
+``dual_starts``  the nonzero duals of all k rows, as the three arrays of a CSR matrix of shape
+``dual_rows``    (k, n); left out where the model was saved without duals
+``dual_values``
+``dual_hashes``  uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in
+                 fingerprint.py)
+===============  ===============================================================================
 """
 
 from __future__ import annotations

@@ -115,9 +115,7 @@ def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
     curved = problem.mean_square / problem.lam / d * (loss.smoothness if smooth else 1.0)
     overlap = n >= _VERY_TALL * d or (n >= _TALL * d and source.nnz >= _DENSE * n * d)
     small = d <= _NARROW and source.nnz <= _SMALL
-    shape = (
-        f"{n:,} rows of {d:,} columns, {100.0 * source.nnz / (n * d):.3g}% stored, C = {problem.C:.3g}"
-    )
+    shape = f"{n:,} rows of {d:,} columns, {100.0 * source.nnz / (n * d):.3g}% stored, C = {problem.C:.3g}"
     if (
         curved >= (_CURVED if smooth or small else _CURVED_WITH_KINKS)
         and n >= d

@@ -114,9 +114,7 @@ def capacity(problem: Problem, cache: float) -> int:
         models = source.models
         needed = models * math.ceil(fixed + 2 * each)
         shared = f", shared by {models} models," if models > 1 else ""
-        whole = training_bytes(
-            source.n, source.d, source.nnz, feed.value_bytes
-        )  # less, where data are tiny
+        whole = training_bytes(source.n, source.d, source.nnz, feed.value_bytes)  # less, where data are tiny
         raise InputError(
             f"memory_budget={models * source.memory_budget}{shared} is too little for these data: give at "
             "least "

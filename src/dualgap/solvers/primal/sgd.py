@@ -1,8 +1,8 @@
 """Stochastic gradient descent as Zhang analyses it (ICML 2004; Algorithms 2.1 and 5.1), for every loss.
 
-    w_t = w_{t-1} - eta_t S^-1 (lam w_{t-1} + phi'(<w_{t-1}, X_t>, Y_t) X_t) r_t = r_{t-1} + eta_t - A M^2
-    eta_t^2 / 2 v_t = (r_{t-1} v_{t-1} + (r_t - r_{t-1}) w_{t-1}) / r_t                      (the averaged
-    model, if asked for)
+    w_t = w_{t-1} - eta_t S^-1 (lam w_{t-1} + phi'(<w_{t-1}, X_t>, Y_t) X_t)
+    r_t = r_{t-1} + eta_t - A M^2 eta_t^2 / 2
+    v_t = (r_{t-1} v_{t-1} + (r_t - r_{t-1}) w_{t-1}) / r_t          (the averaged model, if asked for)
 
 with phi'^2 <= A phi + B and M^2 = max <x, S^-1 x>. ``weights=simple`` takes ``r_t = r_{t-1} + eta_t``, which
 is the same at a constant eta. eta_t must stay below 2/(A M^2) where the mean is taken. The learning rate is

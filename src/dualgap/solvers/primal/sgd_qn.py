@@ -1,10 +1,10 @@
 """SGD-QN: stochastic gradient descent with a diagonal of learning rates (Bordes, Bottou and Gallinari, JMLR
 2009).
 
-    w <- w - B phi'(<w, x>) x                          (B diagonal; only the entries of x change) every
-    ``skip`` steps:   w <- w - skip lam B w, and on the next row with a slope g, which its step makes g', r_j
-    = clip(lam + (g' - g) x_j / (change of w_j), 0.1 lam, 100 lam),    B_j <- 1/(1/B_j + skip r_j)   where x_j
-    != 0
+    w <- w - B phi'(<w, x>) x                          (B diagonal; only the entries of x change)
+    every ``skip`` steps:   w <- w - skip lam B w, and on the next row with a slope g, which its step
+    makes g', where x_j != 0:   r_j = clip(lam + (g' - g) x_j / (change of w_j), 0.1 lam, 100 lam)
+                                B_j <- 1/(1/B_j + skip r_j)
 
 r_j is a secant: the change of the gradient over the change of w. As (change of w_j) is -B_j g x_j, it is
 ``lam + (g - g')/(B_j g)``. The version with the bounds on r_j is the one after the erratum of 2010. B begins
