@@ -1,35 +1,83 @@
-"""Watchers see every record and never steer. The library prints nothing: showing progress is a watcher's
-work.
+"""Callbacks see every record of a run, together with the run itself. The library prints nothing: showing progress is
+theirs.
 
-A watcher is a function of a Record. If it has a method ``begin(task)``, that is called before training
-begins, when problem and solver are known; ``close(reason)`` is called in the end.
+A callback is a function of ``(record, run)``. Returning something true ends the run; a sentence becomes the reason. A
+`Callback` can do more: it is told when training begins and when it ends.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from .loop import Record
-from .stopping import Reason
+from .records import Record
+from .run import Run
+from .stopping import Memory, Reason
+
+if TYPE_CHECKING:
+    from ..core.problem import Problem
+    from .solver import AnySolver
 
 
-class Progress:
+class Callback:
+    """The base of callbacks that want to know when training begins and ends, or to remember something.
+
+    What a callback with a ``name`` keeps in ``memory`` (a NamedTuple of numbers and arrays) is saved with the run, and
+    put back when the run is resumed.
+    """
+
+    name: str | None = None
+    memory: Memory = None
+
+    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+        """Called before training begins; ``auto_reason`` says why ``solver="auto"`` chose this solver."""
+
+    def __call__(self, record: Record, run: Run) -> Any:
+        """Called with every record; something true ends the run."""
+
+    def close(self, reason: Reason | None) -> None:
+        """Called when training has ended; without a reason where an error ended it."""
+
+
+class FunctionCallback(Callback):
+    """A plain function as a callback."""
+
+    def __init__(self, function: Callable[[Record, Run], Any]) -> None:
+        self._function = function
+
+    def __call__(self, record: Record, run: Run) -> Any:
+        """Call the function."""
+        return self._function(record, run)
+
+
+def as_callback(callback: Callback | Callable[[Record, Run], Any]) -> Callback:
+    """A callback, or a function made one."""
+    return callback if isinstance(callback, Callback) else FunctionCallback(callback)
+
+
+def stop_reason(answer: Any) -> Reason | None:
+    """What the answer of a callback means."""
+    if isinstance(answer, Reason):
+        return answer
+    return Reason("callback", answer if isinstance(answer, str) else "stopped by a callback") if answer else None
+
+
+class Progress(Callback):
     """A line on stderr that follows the run; silent where stderr is no terminal."""
 
     def __init__(self, tol: float, stream: IO[str] | None = None) -> None:
-        from rich.console import (
-            Console,
-        )  # rich is slow to import, and a fit without progress does not need it
+        from rich.console import Console  # rich is slow to import, and a fit without progress does not need it
 
         self.tol = tol
         self.console = Console(file=stream or sys.stderr)
         self.live = self.console.is_terminal
         self._status: Any = None
 
-    def __call__(self, record: Record) -> None:
+    def __call__(self, record: Record, run: Run) -> None:
         """Show where the run is."""
         if not self.live:
             return
@@ -41,26 +89,24 @@ class Progress:
     def describe(self, record: Record) -> str:
         """One line about a record."""
         gap = record.certificate.relative_gap
-        shown = "unknown" if gap == float("inf") else f"{gap:.2e}"
+        shown = "unknown" if gap == math.inf else f"{gap:.2e}"
         asked = f" (asked {self.tol:.2g})" if self.tol > 0 else ""
         return f"epoch {record.epochs:.1f}  relative gap {shown}{asked}  {record.seconds:.1f} s"
 
-    def close(self, reason: Reason) -> None:
+    def close(self, reason: Reason | None) -> None:
         """Take the line away."""
         if self._status is not None:
             self._status.stop()
             self._status = None
 
 
-class JsonLines:
-    """Every certified record as one line of JSON, written at once, so that a broken run leaves its
-    history.
-    """
+class JsonLines(Callback):
+    """Every certified record as one line of JSON, written at once, so that a broken run leaves its history."""
 
     def __init__(self, file: str | Path) -> None:
         self._file = Path(file).open("w", encoding="utf-8")  # noqa: SIM115  (closed by close)
 
-    def __call__(self, record: Record) -> None:
+    def __call__(self, record: Record, run: Run) -> None:
         """Write a certified record."""
         if record.kind == "certified":
             self._file.write(json.dumps(finite(record.as_dict())) + "\n")
@@ -83,6 +129,6 @@ def finite(value: Any) -> Any:
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -1,6 +1,6 @@
 """Runs on disk: ``np.savez`` of everything a run needs to go on, bit for bit, as if it had never stopped.
 
-A run is a tree of NamedTuples. The file holds each leaf under its path, and the name of the class of each
+A run is a tree of NamedTuples and dictionaries. The file holds each leaf under its path, and the name of the class of each
 inner node; on reading only NamedTuples of this package are made, and no pickle is ever read.
 """
 
@@ -16,9 +16,10 @@ import numpy as np
 
 from ..runtime.errors import InputError
 from ..runtime.writing import replacing
-from .loop import Outcome, Run
+from .outcome import Outcome
+from .run import Run
 
-_CLASS = "class"
+_CLASS, _KEYS = "class", "keys"
 _DAMAGE = (
     OSError,
     ValueError,
@@ -36,20 +37,24 @@ def save_state(path: str | Path, run: Outcome | Run) -> None:
     arrays: dict[str, Any] = {}
 
     def flatten(prefix: str, value: Any) -> None:
-        if hasattr(value, "_fields"):
+        if isinstance(value, tuple):
             arrays[prefix + _CLASS] = np.asarray(f"{type(value).__module__}:{type(value).__qualname__}")
-            for name in value._fields:
-                flatten(f"{prefix}{name}.", getattr(value, name))
+            for name, item in value._asdict().items():  # type: ignore[attr-defined]  # it is a NamedTuple
+                flatten(f"{prefix}{name}.", item)
+        elif isinstance(value, dict):
+            arrays[prefix + _KEYS] = np.array(list(value), dtype=str)
+            for name, item in value.items():
+                flatten(f"{prefix}{name}.", item)
         else:
             arrays[prefix[:-1]] = np.asarray(value)
 
-    flatten("", run.state if isinstance(run, Outcome) else run)
+    flatten("", run.run if isinstance(run, Outcome) else run)
     with replacing(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
 def load_state(path: str | Path) -> Run:
-    """Read what ``save_state`` wrote; give it to ``fit(..., warm=...)`` with the same data and options."""
+    """Read what ``save_state`` wrote; give it to ``fit(..., resume=...)`` with the same data and options."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
@@ -60,6 +65,8 @@ def load_state(path: str | Path) -> Run:
         if prefix + _CLASS in found:
             cls = _node(str(found[prefix + _CLASS]), path)
             return cls(*(rebuild(f"{prefix}{name}.") for name in cls._fields))
+        if prefix + _KEYS in found:
+            return {str(name): rebuild(f"{prefix}{name}.") for name in found[prefix + _KEYS]}
         leaf = prefix[:-1]
         if leaf not in found:
             raise InputError(

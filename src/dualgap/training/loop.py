@@ -1,633 +1,279 @@
-"""The training loop, the only one in the project.
+"""The training loop.
 
-``iterate`` lets a solver work in quanta, has the problem evaluate its points on a schedule, keeps the best
-primal and the best dual point seen, and yields a record after every quantum, for ever. ``solve`` shows the
-records to watchers and stopping rules and hands back an outcome.
+A `Loop` lets a solver work in quanta, has the problem evaluate its points when the `Schedule` wants it, keeps the best
+in an `Incumbent`, and yields a record after every quantum, for ever. `running` shows the records to callbacks and
+stopping rules and hands back an `Outcome`; `solve` does so in one go.
 
-The schedule counts work and never looks at a clock, so a run is the same on a fast machine as on a slow one.
-A clock decides only how long one call of a solver lasts (some 0.2 s, so that Ctrl-C, time limits and progress
-stay live); solvers promise that it makes no difference into which budgets their work is cut.
+A clock decides only how long one call of a solver lasts (some 0.2 s, so that Ctrl-C, time limits and progress stay
+live); solvers promise that it makes no difference into which budgets their work is cut.
 """
 
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
-from ..core.problem import Certificate, Evaluation, Form, Identity, Point, Problem
-from ..runtime.arrays import Floats
+from ..core.problem import Evaluation, Form, Point, Problem
 from ..runtime.errors import InputError
-from .stopping import Reason, Rule
+from .callbacks import Callback, stop_reason
+from .incumbent import DualOrigin, Incumbent
+from .interruption import CtrlC
+from .outcome import Outcome
+from .records import Record
+from .run import FORMAT, Run, Seconds, check_resumable, check_value, copied
+from .schedule import Schedule
+from .solver import AnySolver, Status, Steps
+from .stopping import INTERRUPTED, Reason, Rules, broken
 
-SHARE = 0.3  # time for evaluations over time for training: less than a quarter of the whole
-SELDOM = 0.15  # the same where the solver can tell how far it is, and nothing calls for an evaluation
-PROMISE = 2.0  # and, at most, where it believes that the gap asked for is reached
-EARLY, LATE = 4, 8  # epochs until the first evaluation at most; LATE if the solver can tell how far it is
-CAUTION = 0.25  # by how much smaller a gap it must believe in where an evaluation takes an epoch
-AIM = 1.25  # times the work after which the gap asked for is expected: the next evaluation may come then
-SOONER, LATER = 0.3, 2.0  # times the usual period, if that is between these two
-HURRY = 0.6  # time for evaluations over time for training, at most, where one comes sooner than usual
-OUTSET = 3.0  # the relative gap from which the first evaluation's is taken to have fallen
 QUANTUM = 0.2  # seconds that one call of a solver should last
-HASTE = 0.5  # after Ctrl-C, an evaluation that takes longer than this is not waited for
-STILL, CRAWL = 3, 10_000  # evaluations in a row without a visit after which a run ends: all alike, or any
+PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not waited for after Ctrl-C
+MAX_UNCHANGED, MAX_IDLE = 3, 10_000  # evaluations in a row without a visit that end a run: all alike, or any
 
 Measures: TypeAlias = Callable[[Point], dict[str, float]]
-DualOrigin: TypeAlias = Literal["none", "warm start", "solver", "polish"]
-
-
-class Counts(NamedTuple):
-    """What a solver has done so far; part of its State."""
-
-    visits: int = 0  # row presentations
-    updates: int = 0  # presentations that changed the model
-    entries: int = 0  # stored entries read or written, dot and add counted apart
-
-
-class State(Protocol):
-    """A NamedTuple of arrays and numbers, the random generator's words and the counts among them."""
-
-    @property
-    def counts(self) -> Counts: ...
-    @property
-    def paused(self) -> bool: ...  # the solver stopped by itself: a good moment to evaluate
-
-
-class Solver(Protocol):
-    """A frozen dataclass whose fields are its options."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    def start(self, problem: Problem, warm: Point | None) -> Any: ...
-    def step(self, problem: Problem, state: Any, budget: int, last: Evaluation | None) -> Any: ...
-    def point(self, problem: Problem, state: Any) -> Point: ...
-    def finished(self, state: Any) -> Reason | None: ...
 
 
 @dataclass(frozen=True)
-class Record:
-    """The state of a run at one moment.
+class Settings:
+    """How a run is trained and what it tells, apart from solver, problem and stopping rules."""
 
-    ``kind`` is "certified" where the certificate was computed at this moment; an "estimate" repeats the last
-    one and only brings the counts up to date.
-    """
-
-    kind: Literal["certified", "estimate"]
-    visits: int
-    epochs: float
-    updates: int
-    entries: int
-    train_seconds: float
-    certify_seconds: float
-    certificate: Certificate
-    measures: dict[str, float]
-
-    @property
-    def seconds(self) -> float:
-        """Training and certifying together."""
-        return self.train_seconds + self.certify_seconds
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, for JSON."""
-        values = {
-            "kind": self.kind,
-            "steps": self.visits,
-            "epochs": self.epochs,
-            "updates": self.updates,
-            "entries": self.entries,
-            "seconds": self.seconds,
-            "train_seconds": self.train_seconds,
-            "certify_seconds": self.certify_seconds,
-            **self.certificate._asdict(),
-            **({"measures": self.measures} if self.measures else {}),
-        }
-        values["objective"] = values.pop("form")
-        return values
-
-
-class Value(NamedTuple):
-    """A primal and a dual value in mean form, with bounds on their rounding errors."""
-
-    primal: float
-    primal_error: float
-    dual: float
-    dual_error: float
-
-    def agrees(self, other: Value) -> bool:
-        """Whether both may be the values of one point of one problem."""
-        primal = abs(self.primal - other.primal) <= self.primal_error + other.primal_error
-        dual = abs(self.dual - other.dual) <= self.dual_error + other.dual_error
-        return (primal or self.primal == other.primal) and (
-            dual or self.dual == other.dual
-        )  # they may be infinite
-
-
-class Run(NamedTuple):
-    """Everything that a run needs to go on as if it had never stopped: ``np.savez`` of it is a checkpoint."""
-
-    name: str  # of the solver
-    problem: Identity
-    solver: Any  # the solver's State
-    w: Floats  # the best primal point so far
-    b: float
-    beta: Floats  # the best dual point so far
-    value: Value  # of these two
-    evaluated: Counts  # at the last evaluation
-    due: int  # row presentations at which the next one is due
-    evaluations: int  # so far
-    gap: float  # relative, at the last one
-    polished: int  # row presentations when the dual point was last improved apart from the solver
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """A model with its proof and its history.
-
-    ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of
-    its loss), with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no
-    dual point beats the trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the
-    same scale.
-    """
-
-    coef: Floats
-    intercept: float
-    dual: Floats | None
-    certificate: Certificate
-    trace: list[Record]
-    reason: Reason
-    converged: bool
-    solver: Solver
-    problem: Problem
-    state: Run
-    dual_origin: DualOrigin = (
-        "none"  # whose dual point the bound is: the solver's own, or improved by dual sweeps
-    )
-    interrupted: bool = (
-        False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
-    )
-    classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
-    expansion: Any = None  # what made the features of the rows, if anything did
-    auto_reason: str = ""  # ``solver="auto"`` chose this solver
-
-
-@dataclass
-class _Best:
-    """The best primal and the best dual point seen, which may come from different moments."""
-
-    merit: float = math.inf
-    primal: float = math.inf
-    primal_error: float = 0.0
-    dual: float = -math.inf
-    dual_error: float = 0.0
-    w: Floats = field(default_factory=lambda: np.zeros(0))
-    b: float = 0.0
-    beta: Floats = field(default_factory=lambda: np.zeros(0))
-    origin: DualOrigin = "none"
-
-    def see(
-        self,
-        point: Point,
-        found: Evaluation,
-        origin: DualOrigin,
-        merit: float | None = None,
-        *,
-        frozen: bool = False,
-    ) -> None:
-        """The model with the smallest merit counts; that is the primal value, unless another measure is
-        given.
-
-        A frozen point is nobody else's, and is kept as it is.
-        """
-        merit = found.primal + found.primal_error if merit is None else merit
-        if merit < self.merit:
-            self.merit = merit
-            self.primal, self.primal_error = found.primal, found.primal_error
-            self.w, self.b = point.w if frozen else point.w.copy(), float(point.b)
-        if found.dual - found.dual_error > self.dual - self.dual_error:
-            self.dual, self.dual_error = found.dual, found.dual_error
-            beta = np.zeros_like(self.beta) if point.beta is None else point.beta
-            self.beta = beta if frozen or point.beta is None else beta.copy()
-            self.origin = origin
-
-    def certificate(self, problem: Problem) -> Certificate:
-        return problem.certificate(self.primal, self.primal_error, self.dual, self.dual_error)
-
-
-def evaluation_cost(problem: Problem, duals: float = 0.0) -> float:
-    """Roughly how many nanoseconds an evaluation takes: it reads all entries in order, and has work a row and
-    a column.
-
-    Rows with duals, a share ``duals`` of all, are added up besides. The figures here and in ``training_cost``
-    were measured on one machine. They enter the schedule as fixed numbers, so the schedule depends on counts
-    alone; elsewhere they need only be right in proportion.
-    """
-    source = problem.source
-    gather = (
-        1.0 + 1.2 * min(1.0, source.d / 60_000) + 2.0 * min(1.0, source.d / 1_200_000)
-    )  # wider than the caches
-    add = (0.6 + min(1.0, source.d / 30_000)) * duals
-    return (gather + add) * source.nnz + 12.0 * source.n + 4.0 * source.d + 80_000.0
-
-
-def training_cost(problem: Problem, counts: Counts) -> float:
-    """The same for row visits in random order, which cost more where rows and model do not fit into the
-    caches.
-    """
-    source = problem.source
-    entry = 1.2 + 1.2 * min(1.0, source.nnz / 4_000_000) + 0.9 * min(1.0, source.d / 1_200_000)
-    return entry * counts.entries + 30.0 * counts.visits
-
-
-def _copy(state: Any) -> Any:
-    """A state that a solver may change without changing the one it came from."""
-    if hasattr(state, "_fields"):
-        return type(state)(*map(_copy, state))
-    return state.copy() if isinstance(state, np.ndarray) else state
-
-
-def _alike(fresh: Any, state: Any) -> bool:
-    """Whether a state is one that a solver with these options may have; those that grow say so."""
-    if hasattr(fresh, "_fields"):
-        same = type(fresh) is type(state)
-        return same and (getattr(fresh, "grows", False) or all(map(_alike, fresh, state)))
-    if isinstance(fresh, np.ndarray):
-        return isinstance(state, np.ndarray) and (fresh.dtype, fresh.shape) == (state.dtype, state.shape)
-    return True
+    tol: float = 0.0  # the relative gap asked for
+    form: Form = "mean"  # of the certificates in records
+    record_every: int | None = None  # visits after each of which a certificate is asked for
+    measures: Sequence[Measures] = ()
+    validate: Callable[[Point], float] | None = None  # early stopping: the loss on held-out rows decides what is best
+    max_quantum: float = math.inf  # visits in one call of the solver
+    warm: Point | None = None
+    resume: Run | None = None
 
 
 class Loop:
-    """One run under way. ``iterate`` yields its records; ``solve`` reads the best point from it at the
-    end.
-    """
+    """One run under way. Iterating over it trains and yields its records."""
 
-    def __init__(
-        self,
-        solver: Solver,
-        problem: Problem,
-        *,
-        warm: Point | Run | None = None,
-        measures: Sequence[Measures] = (),
-        record_every: int | None = None,
-        form: Form = "mean",
-        validate: Callable[[Point], float] | None = None,
-        most: int | None = None,
-        tol: float = 0.0,
-    ) -> None:
-        self.tol = tol
-        self.most = math.inf if most is None else most  # visits in one call of the solver
-        self.solver, self.problem, self.measures, self.form = solver, problem, measures, form
-        self.validate = validate
-        self.validated = math.inf  # the last model's
-        self.record_every = record_every
-        self.train_seconds = self.certify_seconds = 0.0
-        self.best = _Best(w=np.zeros(problem.source.d), beta=np.zeros(problem.source.n))
-        self.last: Evaluation | None = None
-        self.allowance: Callable[[int], float] = lambda visits: math.inf
-        self._chunk = 10_000
-        sweeps = getattr(
-            solver, "polish", 0
-        )  # each costs about three evaluations, and the result another one
-        self._cost_factor = 2.0 + 3.0 * sweeps if sweeps else 1.0  # that one counts as
-        self._evaluations = 0
-        self._polished = (
-            -problem.epoch_size
-        )  # visits at which the dual point was last improved apart from the solver
-        self._idle = self._still = 0
-        self._values = math.nan, math.nan  # primal and dual, of the solver's point when it was last evaluated
-        self._share, self._first = (SELDOM, LATE) if hasattr(solver, "aim") else (SHARE, EARLY)
-        self._gap = OUTSET
-        self._epoch = Counts(
-            problem.source.n, 0, int(1.5 * problem.source.nnz)
-        )  # of dots, and adds for every other
-        zero, evaluated = problem.zero_point()
-        self.best.see(zero, evaluated, "none", None if validate is None else validate(zero))
+    def __init__(self, solver: AnySolver, problem: Problem, rules: Rules, settings: Settings) -> None:
+        self.solver, self.problem, self.rules, self.settings = solver, problem, rules, settings
+        self.in_memory = problem.source.in_memory
+        self.schedule = Schedule.of(
+            solver,
+            problem,
+            settings.tol,
+            settings.record_every,
+            only_every=settings.record_every is not None and settings.validate is not None,
+        )
+        self.best = Incumbent.of_size(problem.source.n, problem.source.d)
+        self.validated = math.inf  # loss of the last point on held-out rows
+        self.news: Evaluation | None = None  # of the present point, until the solver has been told
+        self.repeats = False  # the rules have seen the present record before, in the run that is resumed
+        self.status = Status()
+        self.steps: Steps[Any] = solver
+        self.polished = -problem.epoch_size
+        self.seconds = Seconds()
+        self._quantum = 10_000
+        self._idle = self._unchanged = 0
+        self._values = math.nan, math.nan  # primal and dual value of the solver's point when it was last evaluated
+        zero, evaluation = problem.zero_point()
+        merit = None if settings.validate is None else settings.validate(zero)
+        self.best.see(zero, evaluation, "none", merit)
         self.certificate = self.best.certificate(problem)
-        began = time.perf_counter()
-        if isinstance(warm, Run) and not self._continues(warm):
-            warm = Point(warm.w, warm.b, warm.beta)  # a starting point, and not a state to go on from
-        if isinstance(warm, Run):
-            self.state, self.evaluated, self.due = _copy(warm.solver), warm.evaluated, warm.due
-            self._evaluations, self._gap, self._polished = warm.evaluations, warm.gap, warm.polished
+        if settings.resume is not None:
+            self._resume(settings.resume)
         else:
-            self.state, self.evaluated = solver.start(problem, warm), Counts()
-            self.due = self._due(self._period(self._epoch))
-        if hasattr(solver, "aim"):  # it can tell roughly how far it is
-            dear = evaluation_cost(problem, 0.5) / training_cost(problem, self._epoch)
-            self.state = solver.aim(self.state, tol / (1.0 + CAUTION * dear))
-        self.train_seconds += time.perf_counter() - began
-        if isinstance(warm, Run):
-            self.last = None
-            if (
-                self.visits == self.evaluated.visits and not self._rides()
-            ):  # bring back what the solver was to be told
-                self._evaluate(solver.point(problem, self.state), "solver")
-        elif warm is not None:
-            self._evaluate(warm, "warm start")
-            self._evaluate(solver.point(problem, self.state), "solver")
-        self._fresh = warm is not None
+            self._start(settings.warm)
 
-    def _continues(self, run: Run) -> bool:
-        """Whether a run is one of this solver and this problem: its best point must still have the value it
-        had.
-        """
-        if run.name != self.solver.name or run.problem != self.problem.identity:
-            return False
-        if not _alike(self.solver.start(self.problem, None), run.solver):  # of other options
-            return False
+    def _start(self, warm: Point | None) -> None:
+        began = time.perf_counter()
+        self.state = self.solver.set_target(self.solver.start(self.problem, warm), self.schedule.target)
+        self._trained(began)
+        self.timetable = self.schedule.begin()
+        self.memory = self.rules.begin({})
+        if warm is not None:
+            self._evaluate(warm, "warm start")
+            self._evaluate(self.solver.point(self.problem, self.state), "solver")
+
+    def _resume(self, run: Run) -> None:
+        """Go on with a run, once it is sure that it is one of this solver and this problem."""
+        check_resumable(run, self.solver, self.problem)
         self._evaluate(Point(run.w, run.b, run.beta), "warm start")
-        found = self.last
-        assert found is not None
-        return run.value.agrees(Value(found.primal, found.primal_error, found.dual, found.dual_error))
+        assert self.news is not None
+        check_value(run, self.news)
+        self.state = self.solver.set_target(copied(run.state), self.schedule.target)
+        self.timetable, self.polished, self.seconds = run.timetable, run.polished, run.seconds
+        self.memory = self.rules.begin(run.memory)
+        self.news = None
+        if self.visits == self.timetable.at.visits and self.in_memory:  # bring back what the solver was to be told
+            self._evaluate(self.solver.point(self.problem, self.state), "solver")
 
     @property
     def visits(self) -> int:
-        """Row presentations so far."""
+        """Of rows, so far."""
         return int(self.state.counts.visits)
 
     def __iter__(self) -> Iterator[Record]:
-        if self._fresh:  # a warm start may be good enough as it is
+        if self.settings.warm is not None or self.settings.resume is not None:  # it may be good enough as it is
+            self.repeats = self.settings.resume is not None
             yield self.record("certified")
+            self.repeats = False
         while True:
-            visits = self.visits
+            before, values = self.visits, self._values
             self._work()
-            if self._rides():  # the solver's own passes over the data carry the certificates
+            moved = self.visits > before
+            if not self.in_memory:  # the solver's own passes over the rows on disk carry the evaluations
                 yield self.record("certified" if self._take_evaluation() else "estimate")
-            elif self.visits > visits:
-                self._idle = self._still = 0
-                yield self.evaluate() if self._is_due() else self.record("estimate")
-            else:  # whatever the schedule says: no limit that counts visits could ever end this run
-                before = self._values
-                record = self.evaluate()
-                self._idle += 1
-                self._still = self._still + 1 if self._values == before else 0
-                yield record
+                continue
+            certified = self._wants_evaluation(moved)
+            record = self.evaluate() if certified else self.record("estimate")
+            self._idle = 0 if moved else self._idle + 1
+            self._unchanged = self._unchanged + 1 if not moved and self._values == values else 0
+            yield record
+
+    def _wants_evaluation(self, moved: bool) -> bool:
+        counts, status = self.state.counts, self.status
+        asks = status.evaluate not in ("no", "required")
+        return self.schedule.wants(
+            self.timetable, counts, status, moved, self.best.dual_density if asks else 0.0
+        )
 
     def ended(self, record: Record) -> Reason | None:
-        """Whether the solver is done, or nothing more can come of it. "Optimal" is said by a certificate
-        alone.
-        """
-        found = self.solver.finished(self.state)
+        """Whether the solver is done, or nothing more can come of it. "Optimal" is said by a certificate alone."""
+        found = self.status.ended
         certificate = record.certificate
-        proven = certificate.relative_gap <= self.tol or certificate.gap <= 2.0 * certificate.rounding
+        proven = certificate.relative_gap <= self.settings.tol or certificate.gap <= 2.0 * certificate.rounding
         if found is not None and (found.name != "optimal" or (record.kind == "certified" and proven)):
             return found
-        if self._still >= STILL or self._idle >= CRAWL:
+        if self._unchanged >= MAX_UNCHANGED or self._idle >= MAX_IDLE:
             return Reason(
                 "stalled",
-                f"{self.solver.name} finds nothing to improve at relative gap "
-                f"{certificate.relative_gap:.3g}; "
+                f"{self.solver.name} finds nothing to improve at relative gap {certificate.relative_gap:.3g}; "
                 "rescale the columns of X or try another solver",
             )
         return None
 
-    def _is_due(self) -> bool:
-        """Whether the solver's point is to be evaluated now.
-
-        Where a solver pauses by itself is a good moment, if evaluating stays cheap.
-        """
-        every = self.record_every
-        if every and self.visits // every > self.evaluated.visits // every:
-            return True
-        if self._strict:
-            return False
-        return self.visits >= self.due or (self.state.paused and self._affordable())
-
-    @property
-    def _strict(self) -> bool:
-        """Early stopping counts evaluations: it gets those of ``record_every`` and no others."""
-        return self.record_every is not None and self.validate is not None
-
-    def _affordable(self) -> bool:
-        """Whether another evaluation keeps all of them cheap, is likely the last, or is part of the solver's
-        work.
-        """
-        if getattr(self.solver, "evaluated_steps", False):
-            return True
-        most = PROMISE if getattr(self.state, "hopeful", False) else SHARE
-        return (self._evaluations + 1) * self._cost() <= most * training_cost(self.problem, self.state.counts)
-
-    def _cost(self) -> float:
-        """Of an evaluation, roughly."""
-        duals = np.count_nonzero(self.best.beta) / max(1, self.best.beta.size)
-        return self._cost_factor * evaluation_cost(self.problem, duals)
-
-    def _rides(self) -> bool:
-        return not self.problem.source.in_memory
-
-    def failure(self) -> Reason | None:
-        """What went wrong with the data under way; what has been learned until then is not lost."""
-        ask = getattr(self.solver, "failure", None)
-        message = None if ask is None else ask(self.problem)
-        return None if message is None else self.broken(message)
-
-    def broken(self, message: str) -> Reason:
-        """The reason where the data fail."""
-        return Reason("broken", f"{message} (this is the best model so far)")
-
-    def _take_evaluation(self) -> bool:
-        """See what the problem found at a point that the solver carried through a pass over the data."""
-        ready: Any = self.solver
-        found = ready.evaluated(self.problem, self.state)
-        if found is None:
-            return False
-        point, evaluation = found
-        self._see(point, evaluation, "solver", frozen=True)
-        self.evaluated = self.state.counts
-        return True
-
     def evaluate(self, *, final: bool = False) -> Record:
-        """Have the problem evaluate the solver's present point, and a better dual point if the solver makes
-        one of it.
+        """Have the problem evaluate the solver's present point, and a better dual point if the solver makes one of it.
 
-        That takes dual sweeps, which are training too: one round of them an epoch at most, however often a
-        run is evaluated, and one in the end.
+        That takes dual sweeps, which are training too: one round of them an epoch at most, however often a run is
+        evaluated, and one in the end.
         """
         point = self.solver.point(self.problem, self.state)
         self._evaluate(point, "solver")
-        improve = getattr(self.solver, "improve_dual", None)
-        if improve is not None and (final or self.visits - self._polished >= self.problem.epoch_size):
-            self._polished = self.visits
-            began, last = time.perf_counter(), self.last
-            beta = improve(self.problem, self.best.beta, point.b, self.visits)
-            self.certify_seconds += time.perf_counter() - began
-            if beta is not None:
-                self._evaluate(point._replace(beta=beta), "polish")
-                self.last = last
-        assert self.last is not None
-        self._values = self.last.primal, self.last.dual
-        self._evaluations += 1
-        counts = self.state.counts
-        since = Counts(*(now - then for now, then in zip(counts, self.evaluated, strict=True)))
-        self.evaluated = counts
-        if since.visits > 0:
-            self.due = self._due(self._aimed(self._period(since), since))
-        self._gap = self.certificate.relative_gap
+        assert self.news is not None
+        self._values = self.news.primal, self.news.dual
+        if final or self.visits - self.polished >= self.problem.epoch_size:
+            self._improve_dual(point)
+        self.timetable = self.schedule.after(
+            self.timetable, self.state.counts, self.certificate.relative_gap, self.best.dual_density
+        )
         return self.record("certified")
+
+    def _improve_dual(self, point: Point) -> None:
+        self.polished = self.visits
+        began, news = time.perf_counter(), self.news
+        beta = self.solver.improve_dual(self.problem, self.best.beta, point.b, self.visits)
+        self._certified(began)
+        if beta is not None:
+            self._evaluate(point._replace(beta=beta), "polish")
+            self.news = news
 
     def record(self, kind: Literal["certified", "estimate"]) -> Record:
         """A record of this moment."""
         counts = self.state.counts
         values: dict[str, float] = {}
         if kind == "certified":
-            if self.validate is not None:
+            if self.settings.validate is not None:
                 values["validation"] = self.validated
-            for measure in self.measures:
-                values.update(measure(Point(self.best.w, self.best.b, self.best.beta)))
-        figures = getattr(self.solver, "figures", None)
-        if figures is not None:
-            values.update(figures(self.problem, self.state))
+            for measure in self.settings.measures:
+                values.update(measure(self.best.point))
+        values.update(self.status.measures)
         return Record(
             kind,
             int(counts.visits),
             counts.visits / self.problem.epoch_size,
             int(counts.updates),
             int(counts.entries),
-            self.train_seconds,
-            self.certify_seconds,
-            self.problem.in_form(self.certificate, self.form),
+            self.seconds.training,
+            self.seconds.certifying,
+            self.problem.in_form(self.certificate, self.settings.form),
             values,
         )
 
-    def run(self) -> Run:
+    def run(self, callbacks: Sequence[Callback] = ()) -> Run:
         """All that is needed to go on later."""
         best = self.best
+        kept = {callback.name: callback.memory for callback in callbacks if callback.name is not None}
+        memory = {name: value for name, value in (self.memory | kept).items() if value is not None}
         return Run(
-            self.solver.name,
-            self.problem.identity,
-            self.state,
-            best.w,
-            best.b,
-            best.beta,
-            Value(best.primal, best.primal_error, best.dual, best.dual_error),
-            self.evaluated,
-            self.due,
-            self._evaluations,
-            self._gap,
-            self._polished,
+            format=FORMAT,
+            solver=self.solver.identity,
+            problem=self.problem.identity,
+            state=self.state,
+            w=best.w,
+            b=best.b,
+            beta=best.beta,
+            value=best.value,
+            timetable=self.timetable,
+            polished=self.polished,
+            seconds=self.seconds,
+            memory=memory,
         )
-
-    def _period(self, recent: Counts) -> int:
-        """Row visits until the next evaluation, such that evaluating takes less than a quarter of the time.
-
-        On tiny data that is hundreds of epochs, which take no time and look odd, and on very wide data too
-        many: there the first evaluations come earlier, after 4, 8, 16... epochs.
-        """
-        period = math.ceil(self._cost() / self._share * recent.visits / training_cost(self.problem, recent))
-        return max(1, min(period, max(self._first * self.problem.epoch_size, self.visits)))
-
-    def _due(self, period: int) -> int:
-        """The visits at which a period that begins now ends."""
-        due = self.visits + period
-        if getattr(self.solver, "in_epochs", False):  # its points are best where an epoch ends
-            due += -due % self.problem.epoch_size
-        return due
-
-    def _aimed(self, period: int, recent: Counts) -> int:
-        """The period, or what is left to the gap asked for where that is about as long and the gap falls on
-        as it did.
-
-        Runs are a few periods long, so ending them half a period late matters. A gap that does not fall as
-        expected must not make evaluating expensive: hurrying has a budget of its own.
-        """
-        gap = self.certificate.relative_gap
-        if not 0.0 < self.tol < gap < self._gap < math.inf:
-            return period
-        left = AIM * recent.visits * math.log(gap / self.tol) / math.log(self._gap / gap)
-        if left > LATER * period:
-            return period
-        left = max(left, SOONER * period)
-        counts = self.state.counts
-        then = Counts(
-            *(int(now + left / recent.visits * part) for now, part in zip(counts, recent, strict=True))
-        )
-        if left < period and (self._evaluations + 1) * self._cost() > HURRY * training_cost(
-            self.problem, then
-        ):
-            return period
-        return math.ceil(left)
 
     def _work(self) -> None:
         """Let the solver work for one quantum."""
         visits = self.visits
-        left = math.inf if self._rides() or self._strict else self.due - visits
-        if self.record_every:
-            left = min(left, self.record_every - visits % self.record_every)
-        budget = int(max(1, min(left, self._chunk, self.most, self.allowance(visits))))
-        last, self.last = self.last, None  # told once: a checkpoint need not hold it
+        left = self.schedule.budget(self.timetable, visits) if self.in_memory else math.inf
+        most = min(self._quantum, self.settings.max_quantum, self.rules.allowance(visits))
+        budget = int(max(1, min(left, most)))
+        news, self.news = self.news, None
         began = time.perf_counter()
-        self.state = self.solver.step(self.problem, self.state, budget, last)
-        spent = time.perf_counter() - began
-        self.train_seconds += spent
+        self.state, self.status = self.steps.step(self.problem, self.state, budget, news)
+        spent = self._trained(began)
         done = self.visits - visits
         if done > 0 and spent > 0:
-            self._chunk = int(min(max(done * QUANTUM / spent, 1), 8 * self._chunk, 2**62))
+            self._quantum = int(min(max(done * QUANTUM / spent, 1), 8 * self._quantum, 2**62))
+
+    def _take_evaluation(self) -> bool:
+        """See what the problem found at a point that the solver carried through a pass over the data."""
+        if self.status.evaluated is None:
+            return False
+        self._see(*self.status.evaluated, "solver", owned=True)
+        self.timetable = self.timetable._replace(at=self.state.counts)
+        return True
 
     def _evaluate(self, point: Point, origin: DualOrigin) -> None:
         began = time.perf_counter()
-        self.last = self.problem.evaluate(point)
-        self._see(point, self.last, origin)
-        self.certify_seconds += time.perf_counter() - began
+        self.news = self.problem.evaluate(point)
+        self._see(point, self.news, origin)
+        self._certified(began)
 
-    def _see(self, point: Point, found: Evaluation, origin: DualOrigin, *, frozen: bool = False) -> None:
+    def _see(self, point: Point, found: Evaluation, origin: DualOrigin, *, owned: bool = False) -> None:
         merit = None
-        if self.validate is not None:
-            merit = self.validated = self.validate(point)
-        self.best.see(point, found, origin, merit, frozen=frozen)
+        if self.settings.validate is not None:
+            merit = self.validated = self.settings.validate(point)
+        self.best.see(point, found, origin, merit, owned=owned)
         self.certificate = self.best.certificate(self.problem)
 
+    def _trained(self, began: float) -> float:
+        spent = time.perf_counter() - began
+        self.seconds = self.seconds._replace(training=self.seconds.training + spent)
+        return spent
 
-def _hasty(reason: Reason, loop: Loop, trace: list[Record]) -> bool:
-    """Whether there is no time, or no way, to evaluate the last point."""
-    if reason.name == "broken":
-        return True
-    if not trace:
-        return False
-    if not loop.problem.source.in_memory:  # it takes a pass over the disk
-        return reason.name in ("interrupted", "time_limit", "gap")
-    return reason.name == "interrupted" and loop.certify_seconds > HASTE * len(trace)
+    def _certified(self, began: float) -> None:
+        spent = time.perf_counter() - began
+        self.seconds = self.seconds._replace(certifying=self.seconds.certifying + spent)
 
 
-class CtrlC:
-    """While a run is on, the first Ctrl-C only raises a flag; a second one interrupts at once, as usual."""
-
-    def __enter__(self) -> CtrlC:
-        self.pressed = False
-        self._before: Any = None
-        self._here = threading.current_thread() is threading.main_thread()
-        if self._here:
-            self._before = signal.getsignal(signal.SIGINT)
-            self._here = (
-                self._before is signal.default_int_handler
-            )  # leave an application's own handler alone
-        if self._here:
-            signal.signal(signal.SIGINT, self._press)
-        return self
-
-    def _press(self, number: int, frame: Any) -> None:
-        if self.pressed:
-            raise KeyboardInterrupt
-        self.pressed = True
-
-    def __exit__(self, *_: object) -> None:
-        if self._here:
-            signal.signal(signal.SIGINT, self._before)
-
-
-def solve(solver: Solver, problem: Problem, rule: Rule, **options: Any) -> Outcome:
-    """Train until the rule finds a reason to stop, or the solver is finished, or Ctrl-C is pressed; see
-    `running`.
-    """
+def solve(
+    solver: AnySolver,
+    problem: Problem,
+    rules: Rules,
+    settings: Settings,
+    callbacks: Sequence[Callback] = (),
+) -> Outcome:
+    """Train until a rule finds a reason to stop, or the solver is done, or Ctrl-C is pressed."""
     with CtrlC() as ctrl_c:
-        run = running(solver, problem, rule, ctrl_c, **options)
+        run = running(solver, problem, rules, settings, callbacks, ctrl_c)
         while True:
             try:
                 next(run)
@@ -637,94 +283,91 @@ def solve(solver: Solver, problem: Problem, rule: Rule, **options: Any) -> Outco
 
 
 def running(
-    solver: Solver,
+    solver: AnySolver,
     problem: Problem,
-    rule: Rule,
+    rules: Rules,
+    settings: Settings,
+    callbacks: Sequence[Callback],
     ctrl_c: CtrlC,
-    *,
-    tol: float,
-    warm: Point | Run | None = None,
-    watchers: Sequence[Callable[[Record], None]] = (),
-    measures: Sequence[Measures] = (),
-    record_every: int | None = None,
-    form: Form = "mean",
-    validate: Callable[[Point], float] | None = None,
-    most: int | None = None,
 ) -> Generator[Record, None, Outcome]:
     """A run that pauses at every record and returns its outcome, so that several can take turns.
 
-    The model handed back is the one with the smallest primal value seen, or the smallest value of
-    ``validate``.
+    The model handed back is the one with the smallest primal value seen, or the smallest value of ``validate``.
     """
-    trace: list[Record] = []
-
-    def show(record: Record) -> None:
-        if record.kind == "certified":
-            trace.append(record)
-        for watcher in watchers:
-            watcher(record)
-
     reason: Reason | None = None
-    run: Run | None = None
     try:
-        loop = Loop(
-            solver,
-            problem,
-            warm=warm,
-            measures=measures,
-            record_every=record_every,
-            form=form,
-            validate=validate,
-            most=most,
-            tol=tol,
-        )
-        loop.allowance = rule.allowance
-        for record in loop:
-            show(record)
-            reason = rule(record) or loop.ended(record) or loop.failure()
-            if ctrl_c.pressed:
-                reason = reason or Reason("interrupted", "interrupted; this is the best model so far")
-            if reason is None:
-                yield record
-                continue
-            run = loop.run()  # taken first: evaluating now is no part of the run that goes on from here
-            if loop.visits > loop.evaluated.visits and not _hasty(reason, loop, trace):
-                if hasattr(solver, "close"):  # who reads the data now must be alone with them
-                    solver.close(problem)
-                try:
-                    record = loop.evaluate(
-                        final=True
-                    )  # what was learned since the last certificate counts too
-                except InputError as error:  # rows on disk that cannot be read any more: what is proven stays
-                    if problem.source.in_memory:
-                        raise
-                    reason = loop.broken(str(error))
+        loop = Loop(solver, problem, rules, settings)
+        if settings.resume is not None:
+            for callback in callbacks:
+                if callback.name in settings.resume.memory:
+                    callback.memory = settings.resume.memory[callback.name]
+        trace: list[Record] = []
+        with ExitStack() as open_:
+            loop.steps = open_.enter_context(solver.opened(problem, loop.state))
+            for record in loop:
+                reason = _look(loop, record, trace, callbacks) or loop.ended(record)
+                if ctrl_c.pressed:
+                    reason = reason or INTERRUPTED
+                if reason is not None:
                     break
-                show(record)
-                reason = rule(record) or reason
-            break
+                yield record
+        assert reason is not None  # a loop goes on for ever
+        run = loop.run(callbacks)  # taken first: the last evaluation is no part of the resumable run
+        if loop.visits > loop.timetable.at.visits and not _leave_unevaluated(reason, loop, trace):
+            reason = _evaluate_last(loop, reason, trace, callbacks)
     finally:
-        if hasattr(solver, "close"):  # threads and files end with the run
-            solver.close(problem)
-        for watcher in watchers:
-            close = getattr(watcher, "close", None)
-            if close is not None:
-                close(reason)
-    assert reason is not None  # the loop ends
-    assert run is not None  # in no other way
-    certificate = record.certificate
-    dual = problem.bias.feasible(loop.best.beta, problem.source.weight) if loop.best.beta.any() else None
+        for callback in callbacks:
+            callback.close(reason)
+    beta = loop.best.beta
+    certificate = problem.in_form(loop.certificate, settings.form)
     return Outcome(
-        loop.best.w,
-        loop.best.b,
-        dual,
-        certificate,
-        trace,
-        reason,
-        certificate.relative_gap <= tol,
-        solver,
-        problem,
-        run,
-        loop.best.origin,
-        ctrl_c.pressed,
+        coef=loop.best.w,
+        intercept=loop.best.b,
+        dual=problem.bias.feasible(beta, problem.source.weight) if beta.any() else None,
+        certificate=certificate,
+        trace=trace,
+        reason=reason,
+        converged=certificate.relative_gap <= settings.tol,
+        solver=solver,
+        problem=problem,
+        run=run,
+        dual_origin=loop.best.origin,
+        interrupted=ctrl_c.pressed,
     )
+
+
+def _look(loop: Loop, record: Record, trace: list[Record], callbacks: Sequence[Callback]) -> Reason | None:
+    """Show a record to the stopping rules and the callbacks; the first reason to stop."""
+    if record.kind == "certified":
+        trace.append(record)
+    if loop.repeats:
+        found = loop.rules.look_again(record)
+    else:
+        found, loop.memory = loop.rules.look(record, loop.memory)
+    if not callbacks:
+        return found
+    run = loop.run(callbacks)
+    answers = [stop_reason(callback(record, run)) for callback in callbacks]
+    return found or next((answer for answer in answers if answer is not None), None)
+
+
+def _leave_unevaluated(reason: Reason, loop: Loop, trace: list[Record]) -> bool:
+    """Whether there is no time, or no way, to evaluate the last point."""
+    if reason.name == "broken":
+        return True
+    if not trace:
+        return False
+    if not loop.in_memory:  # it takes a pass over the disk
+        return reason.name in ("interrupted", "time_limit", "gap")
+    return reason.name == "interrupted" and loop.seconds.certifying > PATIENCE_AFTER_CTRL_C * len(trace)
+
+
+def _evaluate_last(loop: Loop, reason: Reason, trace: list[Record], callbacks: Sequence[Callback]) -> Reason:
+    """What was learned since the last certificate counts too."""
+    try:
+        record = loop.evaluate(final=True)
+    except InputError as error:  # rows on disk that cannot be read any more: what is proven stays
+        if loop.in_memory:
+            raise
+        return broken(str(error))
+    return _look(loop, record, trace, callbacks) or reason

@@ -1,18 +1,25 @@
-"""When to stop. A rule looks at a record and gives a reason or None; rules combine with ``|``.
+"""When to stop. A rule looks at a record and gives a reason or None; rules are combined with ``|``.
 
-Only certified records can prove a gap. Limits on steps and seconds count at any record; the loop then
-certifies what it has before it hands it back.
+Only certified records can prove a gap. Limits on visits and seconds count at any record; the loop then certifies what
+it has before it hands it back.
+
+A rule keeps nothing itself. What it has to remember between records is a NamedTuple of numbers and arrays that the loop
+hands over and keeps in the `Run`, so that a resumed run stops where an uninterrupted one does.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from ..runtime.arrays import Floats
 
 if TYPE_CHECKING:
-    from .loop import Record
+    from .records import Record
 
 
 class Reason(NamedTuple):
@@ -22,102 +29,153 @@ class Reason(NamedTuple):
     message: str
 
 
+INTERRUPTED = Reason("interrupted", "interrupted; this is the best model so far")
+
+
+
+def broken(message: str) -> Reason:
+    """The reason where the data fail under way; what has been learned until then is not lost."""
+    return Reason("broken", f"{message} (this is the best model so far)")
+
+
+Memory = Any  # a NamedTuple of numbers and arrays, or None
+
+
 class Rule(Protocol):
     """A stopping rule."""
 
-    def __call__(self, record: Record) -> Reason | None: ...
-    def allowance(self, visits: int) -> float: ...
-    def __or__(self, other: Rule) -> Rule: ...
+    @property
+    def name(self) -> str: ...  # under which its memory is kept; no two rules of a run have the same
+    def begin(self) -> Memory: ...
+    def look(self, record: Record, memory: Memory) -> tuple[Reason | None, Memory]: ...
+    def allowance(self, visits: int) -> float: ...  # visits that may pass before it wants to see a record
 
 
-class _Combines:
+class Memoryless:
+    """A rule that depends on the present record alone."""
+
+    def begin(self) -> Memory:
+        """Nothing to remember."""
+        return None
+
+    def look(self, record: Record, memory: Memory) -> tuple[Reason | None, Memory]:
+        """Apply the rule."""
+        return self.reason(record), None
+
+    def reason(self, record: Record) -> Reason | None:
+        """Why to stop at this record, if there is a reason."""
+        raise NotImplementedError
+
     def allowance(self, visits: int) -> float:
-        """How many more row visits this rule lets pass before it wants to see a record."""
+        """No limit on visits."""
         return math.inf
 
-    def __or__(self, other: Rule) -> Rule:
-        return Either(self, other)  # type: ignore[arg-type]
-
 
 @dataclass(frozen=True)
-class Either(_Combines):
-    """Stop for whichever reason comes first; the left one wins a tie."""
+class Rules:
+    """Stop for whichever reason comes first; of several at once, the first rule's."""
 
-    left: Rule
-    right: Rule
+    rules: tuple[Rule, ...]
 
-    def __call__(self, record: Record) -> Reason | None:
-        """Ask both."""
-        found = self.left(record)
-        other = self.right(record)  # asked in any case: a rule may keep count
-        return found or other
+    def __or__(self, other: Rule) -> Rules:
+        """With one more rule."""
+        return Rules((*self.rules, other))
+
+    def begin(self, kept: Mapping[str, Memory]) -> dict[str, Memory]:
+        """What the rules remember: as kept in a run that is resumed, or nothing yet."""
+        return {rule.name: kept[rule.name] if rule.name in kept else rule.begin() for rule in self.rules}
+
+    def look(self, record: Record, memory: dict[str, Memory]) -> tuple[Reason | None, dict[str, Memory]]:
+        """Ask every rule, as some keep count; and what they remember now."""
+        found = {rule.name: rule.look(record, memory[rule.name]) for rule in self.rules}
+        reasons = (reason for reason, _ in found.values() if reason is not None)
+        return next(reasons, None), {name: kept for name, (_, kept) in found.items()}
+
+    def look_again(self, record: Record) -> Reason | None:
+        """Ask the rules that remember nothing about a record that the others have seen before."""
+        reasons = (rule.look(record, None)[0] for rule in self.rules if rule.begin() is None)
+        return next((reason for reason in reasons if reason is not None), None)
 
     def allowance(self, visits: int) -> float:
-        """The stricter of the two."""
-        return min(self.left.allowance(visits), self.right.allowance(visits))
+        """That of the strictest."""
+        return min((rule.allowance(visits) for rule in self.rules), default=math.inf)
 
 
 @dataclass(frozen=True)
-class GapBelow(_Combines):
+class GapBelow(Memoryless):
     """The certified relative gap is at most ``tol``."""
 
     tol: float
+    name: ClassVar[str] = "gap"
 
-    def __call__(self, record: Record) -> Reason | None:
+    def reason(self, record: Record) -> Reason | None:
         """Only a certificate counts."""
-        if record.kind == "certified" and record.certificate.relative_gap <= self.tol:
-            return Reason(
-                "gap", f"converged: relative gap {record.certificate.relative_gap:.3g} <= {self.tol:.3g}"
-            )
+        gap = record.certificate.relative_gap
+        if record.kind == "certified" and gap <= self.tol:
+            return Reason("gap", f"converged: relative gap {gap:.3g} <= {self.tol:.3g}")
         return None
 
 
 @dataclass(frozen=True)
-class Visits(_Combines):
-    """A number of row presentations has been made; ``name`` and ``what`` say in whose terms."""
+class MaxVisits(Memoryless):
+    """A number of visits has been made."""
 
     limit: int
-    name: str = "max_steps"
-    what: str = "steps"
-    shown: float | None = None
+    name: ClassVar[str] = "max_visits"
 
-    def __call__(self, record: Record) -> Reason | None:
-        """Count row presentations."""
+    def reason(self, record: Record) -> Reason | None:
+        """Count visits of rows."""
         if record.visits < self.limit:
             return None
-        shown = self.limit if self.shown is None else self.shown
-        done = f"{shown:g} {self.what}"
-        if record.visits > self.limit:  # a solver may pass it by one step that it does not cut
-            made = record.visits if self.shown is None else record.epochs
-            done = f"{made:.6g} {self.what} ({self.name}={shown:g}, and the last step was not cut)"
-        return Reason(
-            self.name,
-            f"stopped after {done} at relative gap {record.certificate.relative_gap:.3g}; "
-            f"raise {self.name} or loosen the gap asked for",
-        )
+        return _limit_reached(self.name, "visits", self.limit, record.visits, record.visits > self.limit, record)
 
     def allowance(self, visits: int) -> float:
         """What is left."""
         return max(0, self.limit - visits)
 
 
-def steps(limit: int) -> Visits:
-    """At most so many row presentations."""
-    return Visits(limit)
+@dataclass(frozen=True)
+class MaxEpochs(Memoryless):
+    """A number of epochs has been made: visits over the number of rows with positive weight."""
+
+    limit: float
+    epoch_size: int
+    name: ClassVar[str] = "max_epochs"
+
+    @property
+    def visits(self) -> int:
+        """The limit in visits."""
+        return math.ceil(min(self.limit * self.epoch_size, 2.0**62))
+
+    def reason(self, record: Record) -> Reason | None:
+        """Count visits of rows."""
+        if record.visits < self.visits:
+            return None
+        return _limit_reached(self.name, "epochs", self.limit, record.epochs, record.visits > self.visits, record)
+
+    def allowance(self, visits: int) -> float:
+        """What is left."""
+        return max(0, self.visits - visits)
 
 
-def epochs(limit: float, rows: int) -> Visits:
-    """At most so many times the number of rows in presentations."""
-    return Visits(math.ceil(min(limit * rows, 2.0**62)), "max_epochs", "epochs", limit)
+def _limit_reached(name: str, unit: str, limit: float, done: float, exceeded: bool, record: Record) -> Reason:
+    """A solver may exceed a limit by what it cannot cut; the reason then says how far it came."""
+    made = f"{done:.6g} {unit} ({name}={limit:g}, and the last step was not cut)" if exceeded else f"{limit:g} {unit}"
+    return Reason(
+        name,
+        f"stopped after {made} at relative gap {record.certificate.relative_gap:.3g}; "
+        f"raise {name} or loosen the gap asked for",
+    )
 
 
 @dataclass(frozen=True)
-class Seconds(_Combines):
+class TimeLimit(Memoryless):
     """So many seconds have passed, training and certifying together."""
 
     limit: float
+    name: ClassVar[str] = "time_limit"
 
-    def __call__(self, record: Record) -> Reason | None:
+    def reason(self, record: Record) -> Reason | None:
         """Wall-clock time of the run."""
         if record.seconds < self.limit:
             return None
@@ -128,82 +186,91 @@ class Seconds(_Combines):
         )
 
 
-@dataclass
-class Stalled(_Combines):
-    """The relative gap is not below ``factor`` times what it was ``visits`` presentations ago, or it is all
-    rounding.
+class History(NamedTuple):
+    """Certified records, as far back as `Stalled` looks."""
+
+    visits: Floats
+    gaps: Floats  # relative
+
+
+@dataclass(frozen=True)
+class Stalled:
+    """The relative gap is not below ``factor`` times what it was ``visits`` visits ago, or it is all rounding.
 
     The relative gap, because where the primal value is far off a dual value that still rises is progress too.
     """
 
     visits: int
     factor: float = 0.99
-    _seen: list[tuple[int, float]] = field(default_factory=list, repr=False)
+    name: ClassVar[str] = "stalled"
 
-    def __call__(self, record: Record) -> Reason | None:
-        """Look back over the certified records."""
+    def begin(self) -> History:
+        """No record yet."""
+        return History(np.zeros(0), np.zeros(0))
+
+    def look(self, record: Record, memory: History) -> tuple[Reason | None, History]:
+        """Compare with the last record that is at least ``visits`` visits old."""
         if record.kind != "certified":
-            return None
+            return None, memory
         certificate = record.certificate
         if certificate.rounding >= 0.5 * certificate.gap > 0.0:
-            return Reason(
+            reason = Reason(
                 "rounding",
                 f"the gap of {certificate.gap:.3g} is mostly rounding error ({certificate.rounding:.3g}): "
                 "float64 cannot prove more; rescale the columns of X or loosen the gap asked for",
             )
-        self._seen.append((record.visits, certificate.relative_gap))
-        while len(self._seen) > 1 and self._seen[1][0] <= record.visits - self.visits:
-            del self._seen[0]
-        then, gap = self._seen[0]
-        if record.visits - then >= self.visits and certificate.relative_gap > self.factor * gap:
-            return Reason(
+            return reason, memory
+        visits = np.append(memory.visits, record.visits)
+        old = max(0, int(np.count_nonzero(visits <= record.visits - self.visits)) - 1)
+        memory = History(visits[old:], np.append(memory.gaps, certificate.relative_gap)[old:])
+        since, gap = record.visits - int(memory.visits[0]), memory.gaps[0]
+        if since >= self.visits and certificate.relative_gap > self.factor * gap:
+            reason = Reason(
                 "stalled",
-                f"no progress in the last {record.visits - then} steps at relative gap "
-                f"{certificate.relative_gap:.3g}; "
+                f"no progress in the last {since} visits at relative gap {certificate.relative_gap:.3g}; "
                 "rescale the columns of X, regularise more (smaller C) or try another solver",
             )
-        return None
+            return reason, memory
+        return None, memory
+
+    def allowance(self, visits: int) -> float:
+        """No limit on visits."""
+        return math.inf
 
 
-@dataclass
-class NotImproving(_Combines):
-    """The loss on held-out rows has not fallen for ``patience`` certificates in a row: early stopping."""
+class Patience(NamedTuple):
+    """What early stopping remembers: the smallest loss on held-out rows, and how many certificates ago it was."""
 
-    patience: int
-    _best: float = field(default=math.inf, repr=False)
-    _since: int = field(default=0, repr=False)
-
-    def __call__(self, record: Record) -> Reason | None:
-        """Compare with the best so far."""
-        if record.kind != "certified":
-            return None
-        value = record.measures["validation"]
-        self._best, self._since = (value, 0) if value < self._best else (self._best, self._since + 1)
-        if self._since < self.patience:
-            return None
-        return Reason(
-            "early",
-            f"stopped early: the loss on held-out rows was last seen to fall {self._since} certificates "
-            "ago, to "
-            f"{self._best:.6g}, and that model is handed back",
-        )
+    best: float
+    since: int
 
 
 @dataclass(frozen=True)
-class Callback(_Combines):
-    """A function of the record that stops the run by returning something true (a sentence becomes the
-    reason).
-    """
+class NotImproving:
+    """The loss on held-out rows has not fallen for ``patience`` certificates in a row: early stopping."""
 
-    function: Callable[[Any], Any]
+    patience: int
+    name: ClassVar[str] = "early"
 
-    def __call__(self, record: Record) -> Reason | None:
-        """Ask the function."""
-        answer = self.function(record)
-        if isinstance(answer, Reason):
-            return answer
-        return (
-            Reason("callback", answer if isinstance(answer, str) else "stopped by a callback")
-            if answer
-            else None
+    def begin(self) -> Patience:
+        """No certificate yet."""
+        return Patience(math.inf, 0)
+
+    def look(self, record: Record, memory: Patience) -> tuple[Reason | None, Patience]:
+        """Compare with the best so far."""
+        if record.kind != "certified":
+            return None, memory
+        value = record.measures["validation"]
+        memory = Patience(value, 0) if value < memory.best else Patience(memory.best, memory.since + 1)
+        if memory.since < self.patience:
+            return None, memory
+        reason = Reason(
+            "early",
+            f"stopped early: the loss on held-out rows was last seen to fall {memory.since} certificates ago, to "
+            f"{memory.best:.6g}, and that model is handed back",
         )
+        return reason, memory
+
+    def allowance(self, visits: int) -> float:
+        """No limit on visits."""
+        return math.inf

@@ -1,0 +1,78 @@
+"""The best primal and the best dual point that a run has seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ..core.problem import Certificate, Evaluation, Point, Problem
+from ..runtime.arrays import Floats
+from .run import Value
+
+DualOrigin: TypeAlias = Literal["none", "warm start", "solver", "polish"]
+
+
+@dataclass
+class Incumbent:
+    """The best primal and the best dual point seen. They may come from different moments: D(beta) <= P(w, b) always."""
+
+    merit: float = math.inf  # of the primal point: the smaller, the better
+    primal: float = math.inf
+    primal_error: float = 0.0
+    dual: float = -math.inf
+    dual_error: float = 0.0
+    w: Floats = field(default_factory=lambda: np.zeros(0))
+    b: float = 0.0
+    beta: Floats = field(default_factory=lambda: np.zeros(0))
+    origin: DualOrigin = "none"  # of the dual point
+
+    @classmethod
+    def of_size(cls, n: int, d: int) -> Incumbent:
+        """No point yet."""
+        return cls(w=np.zeros(d), beta=np.zeros(n))
+
+    def see(
+        self,
+        point: Point,
+        found: Evaluation,
+        origin: DualOrigin,
+        merit: float | None = None,
+        *,
+        owned: bool = False,
+    ) -> None:
+        """Keep what is better than before; the merit of a model is its primal value unless another is given.
+
+        The solver goes on changing its arrays, so they are copied, unless the point is ``owned`` by nobody else.
+        """
+        merit = found.primal + found.primal_error if merit is None else merit
+        if merit < self.merit:
+            self.merit = merit
+            self.primal, self.primal_error = found.primal, found.primal_error
+            self.w, self.b = point.w if owned else point.w.copy(), float(point.b)
+        if found.dual - found.dual_error > self.dual - self.dual_error:
+            self.dual, self.dual_error = found.dual, found.dual_error
+            beta = np.zeros_like(self.beta) if point.beta is None else point.beta
+            self.beta = beta if owned or point.beta is None else beta.copy()
+            self.origin = origin
+
+    def certificate(self, problem: Problem) -> Certificate:
+        """What the two points prove together."""
+        return problem.certificate(self.primal, self.primal_error, self.dual, self.dual_error)
+
+    @property
+    def point(self) -> Point:
+        """The two points as one."""
+        return Point(self.w, self.b, self.beta)
+
+    @property
+    def value(self) -> Value:
+        """The values of the two points."""
+        return Value(self.primal, self.primal_error, self.dual, self.dual_error)
+
+    @property
+    def dual_density(self) -> float:
+        """The share of rows whose dual variable is not 0."""
+        return np.count_nonzero(self.beta) / max(1, self.beta.size)

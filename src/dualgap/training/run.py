@@ -1,0 +1,111 @@
+"""A run as something that can be put away: all that is needed to go on later as if it had never stopped."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.problem import Evaluation, Identity, Problem
+from ..runtime.arrays import Floats
+from ..runtime.errors import InputError
+from .schedule import Timetable
+from .solver import AnySolver
+
+FORMAT = 2  # of a Run; one of another format cannot be resumed
+
+
+class Value(NamedTuple):
+    """A primal and a dual value in mean form, with bounds on their rounding errors."""
+
+    primal: float
+    primal_error: float
+    dual: float
+    dual_error: float
+
+    @classmethod
+    def of(cls, found: Evaluation) -> Value:
+        """What an evaluation found."""
+        return cls(found.primal, found.primal_error, found.dual, found.dual_error)
+
+    def agrees(self, other: Value) -> bool:
+        """Whether both may be the values of one point of one problem."""
+        primal = abs(self.primal - other.primal) <= self.primal_error + other.primal_error
+        dual = abs(self.dual - other.dual) <= self.dual_error + other.dual_error
+        return (primal or self.primal == other.primal) and (dual or self.dual == other.dual)  # they may be infinite
+
+
+class Seconds(NamedTuple):
+    """Time spent so far."""
+
+    training: float = 0.0
+    certifying: float = 0.0
+
+
+class Run(NamedTuple):
+    """Everything that a run needs to go on as if it had never stopped; ``save_state`` writes it to a file.
+
+    Its arrays are those that the solver works on: a callback that keeps a run for later saves or copies it.
+    """
+
+    format: int
+    solver: str  # the solver with its options, as Python would write it
+    problem: Identity
+    state: Any  # the solver's
+    w: Floats  # the best primal point so far
+    b: float
+    beta: Floats  # the best dual point so far
+    value: Value  # of these two
+    timetable: Timetable
+    polished: int  # visits when the dual point was last improved apart from the solver
+    seconds: Seconds
+    memory: dict[str, Any]  # of stopping rules and callbacks, by name
+
+
+def copied(state: Any) -> Any:
+    """A state that a solver may change without changing the one it came from."""
+    if isinstance(state, tuple):
+        cls: Any = type(state)
+        return cls(*map(copied, state))
+    return state.copy() if isinstance(state, np.ndarray) else state
+
+
+_REMEDY = "start from its point instead (warm=), or resume with what it was trained with"
+_WORDS = {"loss": "loss", "lam": "lam", "bias": "bias", "data": "rows, targets or weights"}
+
+
+def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
+    """Refuse to resume a run of another version, solver or problem, and say what differs.
+
+    That the data are the same is only as sure as a digest of samples; `check_value` looks at all of them.
+    """
+    if run.format != FORMAT:
+        raise InputError(f"resume: the run has format {run.format!r}, and this version has {FORMAT}; {_REMEDY}")
+    if run.solver != solver.identity:
+        raise InputError(f"resume: the run is one of {run.solver}, and not of {solver.identity}; {_REMEDY}")
+    for name, now in problem.identity._asdict().items():
+        then = run.problem._asdict()[name]
+        if then != now:
+            shown = "" if name == "data" else f" ({then}, and now {now})"
+            raise InputError(f"resume: the run was trained with another {_WORDS[name]}{shown}; {_REMEDY}")
+    if not _alike(solver.start(problem, None), run.state):
+        raise InputError(f"resume: the state of the run does not belong to {solver.identity}; the file is damaged")
+
+
+def check_value(run: Run, found: Evaluation) -> None:
+    """Refuse to resume a run whose best point no longer has the value that it had: the data are others."""
+    if not run.value.agrees(Value.of(found)):
+        raise InputError(
+            f"resume: the best point of the run had a primal value of {run.value.primal:.9g}, and has {found.primal:.9g} "
+            f"with these rows, targets and weights: they are others; {_REMEDY}"
+        )
+
+
+def _alike(fresh: Any, state: Any) -> bool:
+    """Whether a state has the shape of a fresh one. Arrays that are empty at first may have grown."""
+    if isinstance(fresh, tuple):
+        return type(fresh) is type(state) and all(map(_alike, fresh, state))
+    if isinstance(fresh, np.ndarray):
+        same = isinstance(state, np.ndarray) and (fresh.dtype, fresh.ndim) == (state.dtype, state.ndim)
+        return same and (fresh.size == 0 or fresh.shape == state.shape)
+    return not isinstance(state, np.ndarray)
