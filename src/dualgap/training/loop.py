@@ -23,6 +23,7 @@ import numpy as np
 
 from ..core.problem import Certificate, Evaluation, Form, Identity, Point, Problem
 from ..runtime.arrays import Floats
+from ..runtime.counts import Counts as Counts
 from ..runtime.errors import InputError
 from .stopping import Reason, Rule
 
@@ -41,14 +42,6 @@ STILL, CRAWL = 3, 10_000  # evaluations in a row without a visit after which a r
 
 Measures: TypeAlias = Callable[[Point], dict[str, float]]
 DualOrigin: TypeAlias = Literal["none", "warm start", "solver", "polish"]
-
-
-class Counts(NamedTuple):
-    """What a solver has done so far; part of its State."""
-
-    visits: int = 0  # row presentations
-    updates: int = 0  # presentations that changed the model
-    entries: int = 0  # stored entries read or written, dot and add counted apart
 
 
 class State(Protocol):
