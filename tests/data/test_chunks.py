@@ -18,8 +18,8 @@ from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.chunks import AHEAD, FromMemory, OnDisk, Reader
 from dualgap.data.formats.feeds import ChunkFeed, StoreFeed
-from dualgap.data.rows import CSR
-from dualgap.data.sources import Block, in_memory
+from dualgap.data.rows import CSR, Batch
+from dualgap.data.sources import Part, in_memory
 from dualgap.files import Store, write_store
 from dualgap.runtime.errors import InputError
 from feeding import deadline, readers, small_batches
@@ -39,10 +39,11 @@ def data(n: int = 50, d: int = 9, seed: int = 0) -> tuple[Any, Any, Any]:
     return X, y, rng.choice([0.0, 1.0, 2.0], size=n)
 
 
-def numbered(k: int) -> Block:
-    """A block of one row that says which one it is."""
+def numbered(k: int) -> Part:
+    """A part of one row that says which one it is."""
     rows = CSR(np.array([float(k)]), np.zeros(1, dtype=np.uint32), np.array([0, 1]))
-    return Block(rows, np.array([float(k)]), np.ones(1), np.array([float(k * k)]), slice(k, k + 1))
+    batch = Batch(rows, np.array([float(k)]), np.ones(1), np.array([float(k * k)]))
+    return Part(batch, slice(k, k + 1))
 
 
 def orders(number: int) -> Any:
@@ -54,7 +55,7 @@ def taken(reader: Reader, count: int) -> list[tuple[int, int, int, bool, bool]]:
     while len(found) < count:
         piece = reader.take(wait=True)
         assert piece is not None
-        found.append((int(piece.block.y[0]), piece.number, piece.position, piece.first, piece.last))
+        found.append((int(piece.part.batch.y[0]), piece.number, piece.position, piece.first, piece.last))
     reader.close()
     return found
 
@@ -72,7 +73,7 @@ def test_threaded_and_lockstep_give_the_same_pieces_in_the_order_of_each_pass(at
         assert taken(Reader(numbered, orders, at=at, lockstep=lockstep), 15) == expected[:15]
 
 
-def test_every_block_is_seen_before_it_is_handed_over() -> None:
+def test_every_part_is_seen_before_it_is_handed_over() -> None:
     for lockstep in (True, False):
         seen: list[int] = []
         reader = Reader(
@@ -89,7 +90,7 @@ def test_every_block_is_seen_before_it_is_handed_over() -> None:
 def test_lockstep_reads_nothing_that_was_not_asked_for() -> None:
     loaded: list[int] = []
 
-    def load(k: int) -> Block:
+    def load(k: int) -> Part:
         loaded.append(k)
         return numbered(k)
 
@@ -102,7 +103,7 @@ def test_lockstep_reads_nothing_that_was_not_asked_for() -> None:
 def test_a_reader_waits_when_nobody_takes() -> None:
     loaded: list[int] = []
 
-    def load(k: int) -> Block:
+    def load(k: int) -> Part:
         loaded.append(k)
         return numbered(k)
 
@@ -118,7 +119,7 @@ def test_a_reader_waits_when_nobody_takes() -> None:
     "error", [InputError("row 7 is bad"), OSError(5, "disk"), RuntimeError("odd"), MemoryError()]
 )
 def test_what_goes_wrong_is_raised_where_it_is_taken(error: Exception, lockstep: bool) -> None:
-    def load(k: int) -> Block:
+    def load(k: int) -> Part:
         if k == 2:
             raise error
         return numbered(k)
@@ -127,7 +128,7 @@ def test_what_goes_wrong_is_raised_where_it_is_taken(error: Exception, lockstep:
     for k in range(2):
         piece = reader.take(wait=True)
         assert piece is not None
-        assert piece.block.y[0] == k
+        assert piece.part.batch.y[0] == k
     with pytest.raises(type(error)) as found:
         reader.take(wait=True)
     assert found.value is error
@@ -162,7 +163,7 @@ def test_close_ends_a_thread_that_waits_for_a_place() -> None:
 def test_close_ends_a_thread_that_has_an_error_to_tell() -> None:
     before = len(readers())
 
-    def load(k: int) -> Block:
+    def load(k: int) -> Part:
         raise RuntimeError("nobody listens")
 
     reader = Reader(load, orders)
@@ -174,7 +175,7 @@ def test_close_waits_for_a_load_under_way_and_no_longer() -> None:
     gate = threading.Event()
     begun = threading.Event()
 
-    def load(k: int) -> Block:
+    def load(k: int) -> Part:
         begun.set()
         gate.wait()
         return numbered(k)
@@ -432,11 +433,11 @@ def test_a_source_on_disk_is_the_source_in_memory() -> None:
     whole = in_memory(X, y, weight)
     source = OnDisk(FromMemory(whole, rows=7), memory_budget=10**6)
     assert (source.n, source.d, source.nnz, source.in_memory) == (50, 9, whole.nnz, False)
-    blocks = list(source.blocks())
+    batches = [part.batch for part in source.parts()]
     np.testing.assert_array_equal(
-        np.concatenate([block.squared_norms for block in blocks]), whole.squared_norms
+        np.concatenate([batch.squared_norms for batch in batches]), whole.squared_norms
     )
-    np.testing.assert_array_equal(np.concatenate([block.weight for block in blocks]), weight)
+    np.testing.assert_array_equal(np.concatenate([batch.weight for batch in batches]), weight)
     rng = np.random.default_rng(1)
     for loss in ("hinge", "logistic", "squared"):
         there, here = (Problem(rows, make_loss(loss), 0.01, NoBias()) for rows in (source, whole))
@@ -458,7 +459,7 @@ def test_targets_are_made_of_labels_and_checked_once() -> None:
     checked: list[int] = []
     source.check = lambda y, first: checked.append(first)
     for _ in range(2):
-        targets = np.concatenate([block.y for block in source.blocks()])
+        targets = np.concatenate([part.batch.y for part in source.parts()])
         np.testing.assert_array_equal(targets, np.where(labels == 8.0, 1.0, -1.0))
     assert checked == [0, 10, 20, 30, 40]
 
@@ -482,5 +483,5 @@ def test_positions_of_pieces_come_from_the_order(tmp_path: Path) -> None:
     source = OnDisk(FromMemory(in_memory(X, y), rows=13), memory_budget=10**6)
     reader = Reader(source.load, lambda number: [2, 0, 3, 1], lockstep=True)
     pieces = [piece for piece in islice(iter(lambda: reader.take(wait=True), None), 4) if piece is not None]
-    assert [piece.block.span.start for piece in pieces] == [26, 0, 39, 13]
+    assert [piece.part.span.start for piece in pieces] == [26, 0, 39, 13]
     assert [piece.last for piece in pieces] == [False, False, False, True]

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualgap.data.row_cache import Ring
-from dualgap.data.rows import CSR
-from dualgap.data.sources import Block
+from dualgap.data.rows import CSR, Batch
+from dualgap.data.sources import Part
 from dualgap.runtime.errors import InputError
 
 SLOTS = 6
 
 
-def block_of(
+def part_of(
     lengths: list[int], first: int, weight: list[float], dtype: Any = np.float64, before: int = 3
-) -> Block:
-    """Rows of those lengths, each entry told apart from all others; a block need not begin where its arrays
+) -> Part:
+    """Rows of those lengths, each entry told apart from all others; a part need not begin where its arrays
     do.
     """
     n, total = len(lengths), sum(lengths)
@@ -30,9 +30,8 @@ def block_of(
     numbers = first + np.arange(n)
     y, squared_norms = numbers + 0.25, numbers + 0.5
     span = slice(first, first + n)
-    return Block(
-        CSR(serial.astype(dtype), columns, starts), y, np.array(weight, dtype=float), squared_norms, span
-    )
+    rows = CSR(serial.astype(dtype), columns, starts)
+    return Part(Batch(rows, y, np.array(weight, dtype=float), squared_norms), span)
 
 
 def ring_of(entries: int, *, grows: bool, slots: int = SLOTS, dtype: Any = np.float64) -> Ring:
@@ -40,15 +39,15 @@ def ring_of(entries: int, *, grows: bool, slots: int = SLOTS, dtype: Any = np.fl
     return Ring(np.zeros(slots, dtype=np.int64), order, np.zeros(slots), entries, dtype, grows=grows)
 
 
-def expected_row(block: Block, i: int) -> tuple[Any, ...]:
-    rows: Any = block.rows
-    part = slice(rows.starts[i], rows.starts[i + 1])
+def expected_row(part: Part, i: int) -> tuple[Any, ...]:
+    rows: Any = part.batch.rows
+    entries = slice(rows.starts[i], rows.starts[i + 1])
     return (
-        rows.values[part].tolist(),
-        rows.columns[part].tolist(),
-        float(block.y[i]),
-        float(block.weight[i]),
-        float(block.squared_norms[i]),
+        rows.values[entries].tolist(),
+        rows.columns[entries].tolist(),
+        float(part.batch.y[i]),
+        float(part.batch.weight[i]),
+        float(part.batch.squared_norms[i]),
     )
 
 
@@ -88,12 +87,12 @@ def test_any_sequence_keeps_the_rows_that_are_present(operations: Any, grows: bo
     for name, argument in operations:
         if name == "insert":
             lengths, weights = [length for length, _ in argument], [weight for _, weight in argument]
-            block = block_of(lengths, number, weights, dtype)
-            count = ring.fits(block, 0, size)
+            part = part_of(lengths, number, weights, dtype)
+            count = ring.fits(part, 0, size)
             if grows and count == 0 and size < SLOTS:
                 count = 1
-            size = ring.insert(block, 0, count, size) if count else size
-            model |= {number + i: expected_row(block, i) for i in range(count) if weights[i]}
+            size = ring.insert(part, 0, count, size) if count else size
+            model |= {number + i: expected_row(part, i) for i in range(count) if weights[i]}
             number += len(lengths)
         elif name == "shuffle":
             np.random.default_rng(argument).shuffle(ring.order[:size])
@@ -124,28 +123,28 @@ def test_fits_is_the_largest_number_that_goes_in(
 ) -> None:
     ring, size = ring_of(12, grows=False), 0
     if already:
-        there = block_of(already, 100, [1.0] * len(already))
+        there = part_of(already, 100, [1.0] * len(already))
         size = ring.insert(there, 0, ring.fits(there, 0, 0), 0)
     first = min(first, len(rows) - 1)
     lengths = [length for length, _ in rows]
-    block = block_of(lengths, 0, [weight for _, weight in rows])
-    count = ring.fits(block, first, size)
+    part = part_of(lengths, 0, [weight for _, weight in rows])
+    count = ring.fits(part, first, size)
     assert 0 <= count <= len(rows) - first
     assert sum(lengths[first : first + count]) <= 12 - ring.live
     assert count <= SLOTS - size
     if first + count < len(rows):  # one more would be too much: for the arena, or for the slots
         assert sum(lengths[first : first + count + 1]) > 12 - ring.live or count == SLOTS - size
     before = held(ring, size)
-    assert before.items() <= held(ring, ring.insert(block, first, first + count, size)).items()
+    assert before.items() <= held(ring, ring.insert(part, first, first + count, size)).items()
 
 
 def test_holes_are_closed_when_the_head_meets_the_end() -> None:
     ring = ring_of(10, grows=False)
-    first = block_of([4, 3, 3], 0, [1.0] * 3)
+    first = part_of([4, 3, 3], 0, [1.0] * 3)
     size = ring.insert(first, 0, 3, 0)
     size = ring.evict(np.array([1]), size)
     assert (ring.head, ring.live) == (10, 7)
-    second = block_of([3], 50, [1.0])
+    second = part_of([3], 50, [1.0])
     size = ring.insert(second, 0, 1, size)
     assert (ring.head, ring.live, size) == (10, 10, 3)
     assert held(ring, size) == {
@@ -157,29 +156,29 @@ def test_holes_are_closed_when_the_head_meets_the_end() -> None:
 
 def test_a_row_longer_than_the_budget_is_refused_with_its_numbers() -> None:
     ring = ring_of(10, grows=False)
-    block = block_of([2, 11], 40, [1.0, 1.0])
-    size = ring.insert(block, 0, 1, 0)
-    assert ring.fits(block, 1, size) == 0
+    part = part_of([2, 11], 40, [1.0, 1.0])
+    size = ring.insert(part, 0, 1, 0)
+    assert ring.fits(part, 1, size) == 0
     with pytest.raises(InputError, match=r"row 41 has 11 entries.*budget"):
-        ring.insert(block, 1, 2, size)
-    assert held(ring, size) == {40: expected_row(block, 0)}  # those that were there still are
+        ring.insert(part, 1, 2, size)
+    assert held(ring, size) == {40: expected_row(part, 0)}  # those that were there still are
 
 
 def test_an_arena_that_may_grow_does() -> None:
     ring = ring_of(4, grows=True)
-    block = block_of([3, 50, 2], 0, [1.0] * 3)
+    part = part_of([3, 50, 2], 0, [1.0] * 3)
     size = 0
     for i in range(3):
-        size = ring.insert(block, i, i + 1, size)
+        size = ring.insert(part, i, i + 1, size)
     assert ring.values.size >= 55
     assert ring.values.dtype == np.float64
     assert ring.columns.dtype == np.uint32
-    assert held(ring, size) == {i: expected_row(block, i) for i in range(3)}
+    assert held(ring, size) == {i: expected_row(part, i) for i in range(3)}
 
 
 def test_new_rows_have_no_slack_yet() -> None:
     ring = ring_of(20, grows=False)
     ring.slack[:] = 5.0
-    size = ring.insert(block_of([1, 2], 0, [1.0, 1.0]), 0, 2, 0)
+    size = ring.insert(part_of([1, 2], 0, [1.0, 1.0]), 0, 2, 0)
     assert ring.slack[ring.order[:size]].tolist() == [0.0, 0.0]
     assert ring.slack[ring.order[size:]].tolist() == [5.0] * (SLOTS - 2)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dualgap
-from dualgap.data.sources import Block, InMemory, in_memory
+from dualgap.data.sources import InMemory, Part, in_memory
 from dualgap.runtime import threads
 
 
@@ -22,7 +22,7 @@ def rows(n: int = 60_000, d: int = 40, threads: int = 1) -> InMemory:
 
 
 def spans(source: InMemory) -> list[tuple[int, int]]:
-    return source.reduce(lambda block: [(block.span.start, block.span.stop)], lambda a, b: a + b)
+    return source.reduce(lambda part: [(part.span.start, part.span.stop)], lambda a, b: a + b)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
@@ -37,7 +37,7 @@ def test_parts_come_in_order_whoever_visits_them(threads: int) -> None:
 def test_this_thread_and_another_share_the_work() -> None:
     both = threading.Barrier(2, timeout=30)  # nobody takes a second part before the other has taken a first
 
-    def visit(block: Block) -> set[str]:
+    def visit(part: Part) -> set[str]:
         both.wait()
         return {threading.current_thread().name}
 
@@ -64,8 +64,8 @@ def test_a_thread_that_does_not_wake_up_is_not_waited_for() -> None:
 
 @pytest.mark.parametrize("where", ["first", "last"])
 def test_what_goes_wrong_in_a_thread_is_raised_here(where: str) -> None:
-    def visit(block: Block) -> int:
-        if (block.span.start == 0) == (where == "first"):
+    def visit(part: Part) -> int:
+        if (part.span.start == 0) == (where == "first"):
             raise ZeroDivisionError(where)
         return 0
 

@@ -319,7 +319,7 @@ def filled(problem: Problem, solver: Any, rows: int) -> tuple[Any, Any]:
     state = solver.start(problem, None)
     engine = out_of_core.resume(problem, state, None, lockstep=True)
     piece = engine.next_piece(wait=True)
-    size = engine.ring.insert(piece.block, 0, rows, 0)
+    size = engine.ring.insert(piece.part, 0, rows, 0)
     return engine, engine.advanced(state, piece, rows, size, 0)
 
 

@@ -192,7 +192,7 @@ class Introduction:
         n, d = data.shape
         C = problem.C if settings.lam is not None else settings.C or 1.0  # as given, free of rounding
         strength = f"C = {C:g}" if problem.lam > 0.0 else "lam = 0 (no regulariser)"
-        bias = bias_words(problem.bias.kind, float(getattr(problem.bias, "rho", 1.0)))
+        bias = bias_words(problem.bias.kind, problem.bias.rho)
         rows, columns, entries = counted(n, "row"), counted(d, "feature"), counted(data.nnz, "nonzero")
         lines = [
             f"{settings.data_file}: {rows}, {columns}, {entries}",

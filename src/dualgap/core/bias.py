@@ -38,7 +38,11 @@ class Bias(Protocol):
     @property
     def kind(self) -> str: ...
     @property
-    def centre(self) -> float: ...
+    def centre(self) -> float: ...  # where b is while beta = 0
+    @property
+    def rho(self) -> float: ...  # the constant feature behind b; 0 without one
+    @property
+    def free(self) -> bool: ...  # b is not regularised
     def strength(self, lam: float) -> float: ...
     def feasible(self, beta: Floats, weight: Floats) -> Floats: ...
 
@@ -49,6 +53,8 @@ class NoBias:
 
     kind = "none"
     centre = 0.0
+    rho = 0.0
+    free = False
 
     def strength(self, lam: float) -> float:
         """Infinite: b stays 0."""
@@ -66,6 +72,7 @@ class AugmentedBias:
     rho: float = 1.0
     kind = "augmented"
     centre = 0.0
+    free = False
 
     def __post_init__(self) -> None:
         if not 1e-100 <= self.rho <= 1e100:
@@ -89,6 +96,8 @@ class Centred:
     centre: float
     mu: float
     kind = "centred"
+    rho = 0.0
+    free = False
 
     def strength(self, lam: float) -> float:
         """As given."""
@@ -105,6 +114,8 @@ class ExactBias:
 
     kind = "exact"
     centre = 0.0
+    rho = 0.0
+    free = True
 
     def strength(self, lam: float) -> float:
         """None at all."""

@@ -40,12 +40,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ..data.rows import entry_count
-from ..data.sources import Block, Source
+from ..data.sources import Part, Source
 from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError, InternalError
 from ..runtime.jit import kernel
 from ..runtime.sums import COMPENSATED, UNIT, Total, add_vector, gamma, norm, two_sum
 from .bias import Bias, NoBias
+from .geometry import DualGeometry, PrimalGeometry
 from .losses import Loss
 
 Form = Literal["mean", "J"]
@@ -123,7 +124,7 @@ class _Sums(NamedTuple):
     length: float  # sum c |beta| |x|
 
 
-Part: TypeAlias = tuple[_Sums, Floats, Floats, float]  # with sum c beta x, what its sums lost, and its error
+Share: TypeAlias = tuple[_Sums, Floats, Floats, float]  # with sum c beta x, what its sums lost, and its error
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +187,17 @@ class Problem:
         return 1.0 / (strength * self.total_weight) if strength > 0 else np.inf
 
     @property
+    def dual_geometry(self) -> DualGeometry:
+        """For kernels that move dual variables."""
+        return DualGeometry(self.scale, self.bias.centre, self.bias_rate)
+
+    def primal_geometry(self, bias_step: float) -> PrimalGeometry:
+        """For kernels that visit rows one by one; ``bias_step`` counts only for a free bias."""
+        weight_scale = self.epoch_size / self.total_weight
+        rho2 = self.bias.rho * self.bias.rho
+        return PrimalGeometry(self.lam, weight_scale, rho2, bias_step if self.bias.free else 0.0)
+
+    @property
     def curvatures(self) -> Floats:
         """``q_i = c_i (scale |x_i|^2 + bias_rate)``: the curvature of the dual along beta_i, per unit of c_i
         / N.
@@ -212,8 +224,8 @@ class Problem:
             total, lost = _loss_at_zero(y, weight, self.loss)
         else:
 
-            def visit(block: Block) -> tuple[float, float]:
-                return _loss_at_zero(block.y, block.weight, self.loss)
+            def visit(part: Part) -> tuple[float, float]:
+                return _loss_at_zero(part.batch.y, part.batch.weight, self.loss)
 
             total, lost = self.source.reduce(visit, _added)
         if total == np.inf:
@@ -274,17 +286,17 @@ class Problem:
         if self.source.in_memory:
             return evaluating.evaluation(self.source.reduce(evaluating.visit, evaluating.merge))
         passing = StreamingEvaluation(evaluating)
-        for block in self.source.blocks():
-            passing.add(block)
+        for part in self.source.parts():
+            passing.add(part)
         return passing.evaluation()
 
     def model_of(self, beta: Floats, b: float) -> tuple[Floats, float]:
         """w(beta), and b(beta) or, where the bias is free and does not follow from beta, the b given."""
 
-        def visit(block: Block) -> tuple[Floats, float]:
+        def visit(part: Part) -> tuple[Floats, float]:
             moment = np.zeros(self.source.d)
-            share = block.weight * beta[block.span]
-            _add_rows(block.rows, share, moment)
+            share = part.batch.weight * beta[part.span]
+            _add_rows(part.batch.rows, share, moment)
             return moment, float(share.sum())
 
         moment, balance = self.source.reduce(visit, lambda a, b: (a[0] + b[0], a[1] + b[1]))
@@ -380,7 +392,7 @@ class EvaluationPass:
     def __init__(self, problem: Problem, point: Point) -> None:
         source = problem.source
         n, d = source.n, source.d
-        shapes = [np.shape(part) for part in (point.w, point.beta) if part is not None]
+        shapes = [np.shape(array) for array in (point.w, point.beta) if array is not None]
         if shapes not in ([(d,)], [(d,), (n,)]):
             raise InputError(f"a point of shapes {shapes} does not belong to {n} rows of {d} columns")
         self.problem, self.point = problem, point
@@ -393,30 +405,30 @@ class EvaluationPass:
             )
         self._scores = np.empty(n if source.in_memory else 0)
 
-    def visit(self, block: Block) -> Part:
-        """What one block adds."""
+    def visit(self, part: Part) -> Share:
+        """What one part adds."""
         moment = np.zeros(self.problem.source.d)
-        sums = self.sums(block, moment)
-        return sums, moment, np.zeros(0), float(gamma(block.y.shape[0] + 2.0)) * sums.length
+        sums = self.sums(part, moment)
+        return sums, moment, np.zeros(0), float(gamma(part.batch.y.shape[0] + 2.0)) * sums.length
 
-    def sums(self, block: Block, moment: Floats) -> _Sums:
+    def sums(self, part: Part, moment: Floats) -> _Sums:
         """The same, with ``sum c beta x`` added to a vector that may hold other blocks already."""
-        rows = block.y.shape[0]
-        beta = canonical(np.zeros(rows) if self._beta is None else self._beta[block.span], np.float64)
-        scores = self._scores[block.span] if self._scores.size else np.empty(rows)
+        rows = part.batch.y.shape[0]
+        beta = canonical(np.zeros(rows) if self._beta is None else self._beta[part.span], np.float64)
+        scores = self._scores[part.span] if self._scores.size else np.empty(rows)
         loss = self.problem.loss
         bounds = float(loss.lipschitz), float(loss.smoothness)
         return _Sums(
-            *_evaluate(*block[:4], loss, *bounds, self._w, self.point.b, self._length, beta, scores, moment)
+            *_evaluate(*part.batch, loss, *bounds, self._w, self.point.b, self._length, beta, scores, moment)
         )
 
-    def merge(self, left: Part, right: Part) -> Part:
+    def merge(self, left: Share, right: Share) -> Share:
         """Two neighbours together."""
         lost = left[2] if left[2].size else np.zeros(self.problem.source.d)
         add_vector(left[1], lost, right[1])
         return _merge(left[0], right[0]), left[1], lost, left[3] + right[3]
 
-    def evaluation(self, whole: Part) -> Evaluation:
+    def evaluation(self, whole: Share) -> Evaluation:
         """The end of it."""
         problem, point = self.problem, self.point
         sums, moment, lost, moment_error = whole
@@ -446,7 +458,7 @@ class StreamingEvaluation:
         self._evaluating = evaluating
         self._d = evaluating.problem.source.d
         self._enough = self._d + 1_000_000  # entries of a part
-        self._whole: Part | None = None
+        self._whole: Share | None = None
         self._weight = Total()
         self._begin()
 
@@ -455,13 +467,13 @@ class StreamingEvaluation:
         self._sums: _Sums | None = None
         self._rows = self._entries = 0
 
-    def add(self, block: Block) -> None:
+    def add(self, part: Part) -> None:
         """The next rows."""
-        sums = self._evaluating.sums(block, self._moment)
+        sums = self._evaluating.sums(part, self._moment)
         self._sums = sums if self._sums is None else _merge(self._sums, sums)
-        self._rows += block.y.shape[0]
-        self._entries += entry_count(block.rows)
-        self._weight.add(block.weight)
+        self._rows += part.batch.y.shape[0]
+        self._entries += entry_count(part.batch.rows)
+        self._weight.add(part.batch.weight)
         if self._entries >= self._enough:
             self._close()
 
@@ -480,8 +492,13 @@ class StreamingEvaluation:
 
     def _close(self) -> None:
         if self._sums is not None:
-            part = (self._sums, self._moment, np.zeros(0), float(gamma(self._rows + 2.0)) * self._sums.length)
-            self._whole = part if self._whole is None else self._evaluating.merge(self._whole, part)
+            share = (
+                self._sums,
+                self._moment,
+                np.zeros(0),
+                float(gamma(self._rows + 2.0)) * self._sums.length,
+            )
+            self._whole = share if self._whole is None else self._evaluating.merge(self._whole, share)
             self._begin()
 
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError
-from .rows import CSR, Dense, Rows, squared_lengths, squares
-from .sources import Block, InMemory, check_weights, digest_of
+from .rows import CSR, Batch, Dense, Rows, squared_lengths, squares
+from .sources import InMemory, Part, check_weights, digest_of
 
 T = TypeVar("T")
 
@@ -112,17 +112,26 @@ class OnDisk:
     @property
     def y(self) -> Floats:
         """Not in memory."""
-        raise InputError(
-            "this solver needs all rows in memory; cached-loops, block and selective-block do not"
-        )
+        raise self._not_in_memory()
 
     @property
     def squared_norms(self) -> Floats:
         """Not in memory."""
-        return self.y
+        raise self._not_in_memory()
 
-    def load(self, k: int) -> Block:
-        """A chunk as a block; the first time its checksum is compared, and its targets are looked at."""
+    @staticmethod
+    def _not_in_memory() -> InputError:
+        return InputError(
+            "this solver needs all rows in memory; cached-loops, block and selective-block do not"
+        )
+
+    @property
+    def batch(self) -> Batch:
+        """Not in memory."""
+        raise self._not_in_memory()
+
+    def load(self, k: int) -> Part:
+        """A chunk as a part of the source; checksum and targets are checked the first time."""
         first = not (self._seen[k] and self.feed.steady)
         chunk = self.feed.load(k, first)
         y = canonical(self.targets(chunk.y), np.float64)
@@ -138,26 +147,26 @@ class OnDisk:
         else:
             squared_norms = canonical(squares(chunk.rows, y.size), np.float64)
         weight = np.ones(y.size) if chunk.weight is None else chunk.weight
-        return Block(chunk.rows, y, canonical(weight, np.float64), squared_norms, chunk.span)
+        return Part(Batch(chunk.rows, y, canonical(weight, np.float64), squared_norms), chunk.span)
 
-    def blocks(self) -> Iterator[Block]:
+    def parts(self) -> Iterator[Part]:
         """All rows, chunk by chunk, in their order."""
         for k in range(self.feed.chunks):
             yield self.load(k)
 
-    def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
+    def reduce(self, visit: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """One pass over the file."""
-        blocks = self.blocks()
-        total = visit(next(blocks))
-        for block in blocks:
-            total = merge(total, visit(block))
+        parts = self.parts()
+        total = visit(next(parts))
+        for part in parts:
+            total = merge(total, visit(part))
         return total
 
 
 class Piece(NamedTuple):
-    """A chunk that has been read, as a block of the problem."""
+    """A chunk that has been read, as a part of the source."""
 
-    block: Block
+    part: Part
     number: int  # of the pass
     position: int  # in that pass
     last: bool
@@ -171,14 +180,14 @@ class Piece(NamedTuple):
 class Reader:
     """Reads chunk after chunk, in an order of ``order(pass number)``, for ever. ``close`` ends its thread.
 
-    ``seen(piece)`` is called for every block on the reader's own thread, before it is handed over. With
+    ``seen(piece)`` is called for every part on the reader's own thread, before it is handed over. With
     ``lockstep`` there is no thread: a chunk is read when it is asked for. With ``waits=False`` the thread
     reads on where nobody takes what it has read, and drops the oldest of it.
     """
 
     def __init__(
         self,
-        load: Callable[[int], Block],
+        load: Callable[[int], Part],
         order: Callable[[int], Any],
         *,
         at: tuple[int, int] = (0, 0),

@@ -15,7 +15,7 @@ from ..runtime.arrays import Columns, Floats, Offsets, Values, canonical
 from ..runtime.errors import InputError
 from ..runtime.jit import kernel
 from .rows import CSR
-from .sources import Block
+from .sources import Part
 
 SLOT_BYTES = 112  # that a row takes beside its entries, and while others are moved or chosen to leave
 # arena for this many times the entries that rows have on average: holes, and rows longer than others
@@ -52,24 +52,24 @@ class Ring:
         values, columns = canonical(self.values, self.values.dtype), canonical(self.columns, np.uint32)
         return CSR(values, columns, canonical(self.bounds, np.int64))
 
-    def fits(self, block: Block, first: int, size: int) -> int:
-        """How many rows of a block, from that one on, go in without eviction; weightless ones take no
+    def fits(self, part: Part, first: int, size: int) -> int:
+        """How many rows of a part, from that one on, go in without eviction; weightless ones take no
         room.
         """
-        starts: Any = block.rows.starts  # type: ignore[union-attr]  # chunks are CSR
+        starts: Any = part.batch.rows.starts  # type: ignore[union-attr]  # chunks are CSR
         room = self.values.size - self.live
         rows = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1 - first
-        return int(max(0, min(rows, self.slots - size, block.y.shape[0] - first)))
+        return int(max(0, min(rows, self.slots - size, part.batch.y.shape[0] - first)))
 
-    def insert(self, block: Block, first: int, last: int, size: int) -> int:
-        """Copy rows of a block into free slots; the number of rows present then."""
-        starts: Any = block.rows.starts  # type: ignore[union-attr]
+    def insert(self, part: Part, first: int, last: int, size: int) -> int:
+        """Copy rows of a part into free slots; the number of rows present then."""
+        starts: Any = part.batch.rows.starts  # type: ignore[union-attr]
         needed = int(starts[last] - starts[first])
         if self.head + needed > self.values.size:
             self._compact(size)
         if self.head + needed > self.values.size:
             if not self._grows:
-                row = block.span.start + first
+                row = part.span.start + first
                 held = self.values.nbytes + self.columns.nbytes + SLOT_BYTES * self.slots
                 more = -(-(needed - self.values.size) * held // self.values.size)
                 raise InputError(
@@ -80,7 +80,7 @@ class Ring:
             self._grow(self.head + needed)
         before = size
         self.head, size = _insert(
-            *block[:4], first, last, block.span.start, self.values, self.columns, self.bounds,
+            *part.batch, first, last, part.span.start, self.values, self.columns, self.bounds,
             self.y, self.weight, self.squared_norms, self.ids, self.order, self.slack, self.head, size,
         )  # fmt: skip
         taken = self.order[before:size].astype(np.int64)
@@ -140,7 +140,7 @@ def _insert(
     head: int,
     size: int,
 ) -> tuple[int, int]:
-    """Rows first to last - 1 of a block whose row 0 has that number, into the slots behind those in use."""
+    """Rows first to last - 1 of a part whose row 0 has that number, into the slots behind those in use."""
     for i in range(first, last):
         if weight[i] == 0.0:
             continue

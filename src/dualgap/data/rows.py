@@ -256,6 +256,15 @@ class Dense(NamedTuple):
 Rows: TypeAlias = CSR | Dense
 
 
+class Batch(NamedTuple):
+    """A contiguous batch of rows with targets, weights and squared norms: what a kernel is given."""
+
+    rows: Rows
+    y: Floats
+    weight: Floats
+    squared_norms: Floats  # squared Euclidean lengths
+
+
 class Surveyed(NamedTuple):
     """Rows that have been looked at: nothing is wrong with them."""
 

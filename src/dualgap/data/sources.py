@@ -1,7 +1,7 @@
-"""Where rows come from. A source knows ``n``, ``d`` and ``nnz``, yields blocks, and adds things up over
-them.
+"""Where rows come from. A source knows ``n``, ``d`` and ``nnz``, yields its rows in parts, and adds things up
+over them.
 
-``reduce`` is the only place that loops over blocks to add things up. Its blocks and the order of its
+``reduce`` is the only place that loops over parts to add things up. Its parts and the order of its
 additions do not depend on the number of threads, so neither does a certificate.
 """
 
@@ -20,19 +20,16 @@ from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError
 from ..runtime.sums import LONGEST, total_of
 from ..runtime.threads import in_threads
-from .rows import Dense, Rows, as_rows, entry_count, row_count, slice_rows
+from .rows import Batch, Dense, Rows, as_rows, entry_count, row_count, slice_rows
 
 T = TypeVar("T")
 
 
-class Block(NamedTuple):
-    """Some rows in a row, with all that belongs to them."""
+class Part(NamedTuple):
+    """A batch of rows, and the slice of all rows that it holds."""
 
-    rows: Rows
-    y: Floats
-    weight: Floats
-    squared_norms: Floats  # squared Euclidean lengths
-    span: slice  # where the rows stand in the whole
+    batch: Batch
+    span: slice
 
 
 class Source(Protocol):
@@ -66,8 +63,10 @@ class Source(Protocol):
     def digest(
         self,
     ) -> str: ...  # of sizes and samples of the data: another one almost surely means other data
-    def blocks(self) -> Iterator[Block]: ...
-    def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T: ...
+    @property
+    def batch(self) -> Batch: ...  # all rows at once, if they are in memory
+    def parts(self) -> Iterator[Part]: ...
+    def reduce(self, visit: Callable[[Part], T], merge: Callable[[T, T], T]) -> T: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +108,16 @@ class InMemory:
         stored = [self.rows.matrix] if isinstance(self.rows, Dense) else [self.rows.values, self.rows.columns]
         return digest_of((self.n, self.d, self.nnz), [*stored, self.y, self.weight, self.squared_norms])
 
-    def blocks(self) -> Iterator[Block]:
-        """All rows, as one block."""
-        yield Block(self.rows, self.y, self.weight, self.squared_norms, slice(0, self.n))
+    @property
+    def batch(self) -> Batch:
+        """All rows."""
+        return Batch(self.rows, self.y, self.weight, self.squared_norms)
 
-    def reduce(self, visit: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
+    def parts(self) -> Iterator[Part]:
+        """All rows, as one part."""
+        yield Part(self.batch, slice(0, self.n))
+
+    def reduce(self, visit: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """``visit`` every part, then ``merge`` the results from the first part to the last."""
         parts = [self._part(first, last) for first, last in pairwise(self._edges)]
         results = in_threads(visit, parts, min(self.threads, len(parts)))
@@ -132,15 +136,10 @@ class InMemory:
         count += count % 2 if 1 < count < self.n else 0  # shared evenly by two threads
         return [self.n * k // count for k in range(count + 1)]
 
-    def _part(self, first: int, last: int) -> Block:
+    def _part(self, first: int, last: int) -> Part:
         span = slice(first, last)
-        return Block(
-            slice_rows(self.rows, first, last),
-            self.y[span],
-            self.weight[span],
-            self.squared_norms[span],
-            span,
-        )
+        rows = slice_rows(self.rows, first, last)
+        return Part(Batch(rows, self.y[span], self.weight[span], self.squared_norms[span]), span)
 
 
 _SAMPLES, _SAMPLE = 64, 256  # places at which numbers of a large array are hashed, and how many at each

@@ -54,7 +54,7 @@ def model_of(
         loss=problem.loss.name,
         loss_parameters=parameters_of(problem.loss),
         bias=problem.bias.kind,
-        rho=float(getattr(problem.bias, "rho", 1.0)),
+        rho=problem.bias.rho or 1.0,  # models without a constant feature store 1
         classes=classes,
         C=problem.C if C is None else C,  # as given, free of rounding
         n_samples=problem.source.n,

@@ -1,4 +1,4 @@
-"""What a solver has done so far, counted and not timed."""
+"""What a solver has done so far, in numbers that do not depend on the machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class Counts(NamedTuple):
-    """Work done so far; nested in the state of every solver, and returned by its kernels."""
+    """Row visits, updates and stored entries; part of every solver's state."""
 
-    visits: int = 0  # of rows
+    visits: int = 0  # a row presented to the solver
     updates: int = 0  # visits that changed the model
-    entries: int = 0  # stored entries read or written; a dot product and an addition count apart
+    entries: int = 0  # stored entries read or written; dot and add are counted separately

@@ -43,12 +43,14 @@ TYPES = (
     "runtime/sums.py",
     "runtime/random.py",
     "runtime/decimals.py",
+    "runtime/counts.py",
     "data/rows.py",
     "core/losses.py",
+    "core/geometry.py",
     "solvers/primal/rates.py",
 )
-"""Files with ``kernel_type`` classes, which reach kernels as arguments, and the files of kernels that these
-call.
+"""Files of the classes that kernels are given as arguments (``kernel_type`` classes and other NamedTuples),
+and of the kernels that their methods call.
 """
 
 compiled: bool = not numba.config.DISABLE_JIT

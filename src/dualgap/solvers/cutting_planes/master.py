@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.problem import Problem
-from ...data.sources import Block
+from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
@@ -74,8 +74,8 @@ def scores(problem: Problem, w: Floats, b: float) -> Floats:
     """``<w, x_i> + b`` for every row."""
     found = np.empty(problem.source.n)
 
-    def visit(block: Block) -> None:
-        _scores(block.rows, w, b, found[block.span])
+    def visit(part: Part) -> None:
+        _scores(part.batch.rows, w, b, found[part.span])
 
     problem.source.reduce(visit, lambda left, right: None)
     return found
@@ -90,10 +90,10 @@ def add_cut(problem: Problem, cuts: Cuts, score: Floats) -> Cuts:
         return cuts._replace(known=cuts.known + 1)
     share = np.where(member, weight * y, 0.0)
 
-    def visit(block: Block) -> Floats:
-        part = np.zeros(problem.source.d)
-        _add_rows(block.rows, share[block.span], part)
-        return part
+    def visit(part: Part) -> Floats:
+        moment = np.zeros(problem.source.d)
+        _add_rows(part.batch.rows, share[part.span], moment)
+        return moment
 
     total = problem.total_weight
     gradient = problem.source.reduce(visit, np.add) / total

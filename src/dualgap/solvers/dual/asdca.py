@@ -298,11 +298,11 @@ def _workers(problem: Problem, m: int) -> Iterator[ThreadPoolExecutor | None]:
 
 def _advance(problem: Problem, state: State, stop: int, pool: ThreadPoolExecutor | None) -> Mean:
     """Steps up to ``stop``."""
-    (block,) = problem.source.blocks()
+    (part,) = problem.source.parts()
     threads = getattr(problem.source, "threads", 1)
     run: Any = _batches if pool is None else partial(_threaded_batches, pool, threads)
     mean: Mean = run(
-        *block[:3],
+        *part.batch[:3],
         problem.loss,
         problem.scale,
         problem.bias_rate,

@@ -192,14 +192,14 @@ class DCD:
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Visit rows until the budget is spent or those that are active are as good as solved."""
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         if last is not None:  # w(beta), computed anew: rounding errors do not pile up
             state.w[:] = last.w_of_dual
             state = self.notice(problem, state._replace(sweep=state.sweep._replace(b=last.b)), last)
             if state.sweep.settled:
                 return state
         sweep = _sweep(
-            *block[:4],
+            *part.batch,
             problem.loss,
             problem.scale,
             problem.bias.centre,

@@ -134,7 +134,7 @@ class Decomposition:
         return state
 
     def _round(self, problem: Problem, state: State) -> State:
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         low, high = _bounds(problem)
         rows = state.order[: state.active]
         up, down = _choose(state, rows, low, high, self.q // 2)
@@ -149,17 +149,17 @@ class Decomposition:
             return _all_back(problem, state._replace(threshold=_FALL * state.threshold, paused=True))
         working = np.unique(np.concatenate([up, down]))
         gram = np.empty((working.size, working.size))
-        _gram(block.rows, working, np.zeros(problem.source.d), gram)
+        _gram(part.batch.rows, working, np.zeros(problem.source.d), gram)
         before = state.v[working]
         values, slope = before.copy(), state.gradient[working]
         _pair_steps(problem.scale * gram, low[working], high[working], 0.1 * violation, values, slope)
         if np.array_equal(values, before):
             return _all_back(problem, state) if state.moved else state._replace(stuck=True)
         change = np.zeros(problem.source.d)
-        _move(block.rows, working, values - before, problem.scale, change)
+        _move(part.batch.rows, working, values - before, problem.scale, change)
         state.v[working] = values
         state.w[:] += change
-        entries = _update(block.rows, rows, change, state.gradient)
+        entries = _update(part.batch.rows, rows, change, state.gradient)
         active = (
             _shrink(state.order, state.active, state.v, low, high, state.gradient, highest, lowest)
             if self.shrinking
@@ -217,7 +217,7 @@ class SMO(Decomposition):
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Pair steps until the budget is spent or all rows come back."""
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         low, high = _bounds(problem)
         end = state.counts.visits + budget
         state = state._replace(paused=False)
@@ -231,8 +231,8 @@ class SMO(Decomposition):
                 highest, lowest = _ends(state, *_choose(state, rows, low, high, 1))
                 state = state._replace(threshold=_FALL * max(highest - lowest, 0.0))
             highest, lowest, done, entries = _smo(
-                block.rows,
-                block.squared_norms,
+                part.batch.rows,
+                part.batch.squared_norms,
                 problem.scale,
                 low,
                 high,
@@ -342,12 +342,12 @@ def _hopeless(problem: Problem, state: State) -> bool:
 def _all_back(problem: Problem, state: State) -> State:
     """All rows active again, with w and their gradients computed anew, and what the dual value proves."""
     source = problem.source
-    (block,) = source.blocks()
+    (part,) = source.parts()
     state.w[:] = 0.0
     used = np.flatnonzero(state.v)
-    _move(block.rows, used, state.v[used], problem.scale, state.w)
+    _move(part.batch.rows, used, state.v[used], problem.scale, state.w)
     margin = getattr(problem.loss, "margin", 1.0)
-    _fresh(block.rows, source.y, margin, state.w, state.gradient)
+    _fresh(part.batch.rows, source.y, margin, state.w, state.gradient)
     proven = math.inf
     if problem.loss.name == "hard-margin":
         lengths = np.sqrt(source.squared_norms)

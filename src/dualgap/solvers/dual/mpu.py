@@ -130,7 +130,7 @@ class MPU:
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Visit rows until the budget is spent or nothing moves any more; then refine the quantum."""
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         if last is not None:
             state.w[:] = last.w_of_dual
             found = problem.certificate(last.primal, last.primal_error, last.dual, last.dual_error)
@@ -141,7 +141,7 @@ class MPU:
                 state = state._replace(M=REFINE * state.M)
             state = state._replace(epoch=state.epoch._replace(settled=False))
         epoch = _learn(
-            *block[:4],
+            *part.batch,
             problem.loss.margin,  # type: ignore[attr-defined]  # the hinge has one
             problem.scale,
             problem.bias_rate,

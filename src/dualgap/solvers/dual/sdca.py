@@ -176,7 +176,7 @@ class SDCA:
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make that many steps; the windows of averages begin on the way."""
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         if last is not None:
             if self.output == LAST:  # w(beta) as the evaluation computed it
                 state.w[:] = last.w_of_dual
@@ -190,7 +190,7 @@ class SDCA:
         while now < end:
             stop = int(min(end, averaging.next_event(self.output, state.suffix, now)))
             b, position, updates, entries = _ascend(
-                *block[:4],
+                *part.batch,
                 problem.loss,
                 problem.scale,
                 problem.bias_rate,

@@ -108,16 +108,16 @@ class BlockMinimisation:
             piece = engine.next_piece(wait=True)
             assert piece is not None  # it was waited for
             row = state.progress.row
-            count = ring.fits(piece.block, row, state.progress.size)
+            count = ring.fits(piece.part, row, state.progress.size)
             while count == 0 and new == 0 and size > 0:  # what was kept is in the way of a long row
                 size = ring.evict(out_of_core.shuffled(state, size)[: -(-size // 2)], size)
                 state = state._replace(progress=state.progress._replace(size=size))
-                count = ring.fits(piece.block, row, size)
+                count = ring.fits(piece.part, row, size)
             if count == 0 and new == 0:
                 count = 1  # a single row larger than the ring: the ring knows what to say
             if count == 0:
                 break
-            size = ring.insert(piece.block, row, row + count, state.progress.size)
+            size = ring.insert(piece.part, row, row + count, state.progress.size)
             state = engine.advanced(state, piece, count, size, 0)
             new += count
             if piece.last and state.progress.row == 0:

@@ -136,15 +136,15 @@ class CachedLoops:
         if piece is None:
             return state
         ring = engine.ring
-        rows = piece.block.y.shape[0] - progress.row
+        rows = piece.part.batch.y.shape[0] - progress.row
         most = min(rows, max(1, ring.slots // _PORTION))
         size = progress.size
-        count = ring.fits(piece.block, progress.row, size)
+        count = ring.fits(piece.part, progress.row, size)
         while size and count < most and (count == 0 or size == progress.size):
             size = self._make_room(engine, state, size, most)
-            count = ring.fits(piece.block, progress.row, size)
+            count = ring.fits(piece.part, progress.row, size)
         count = min(max(count, 1), most)
-        size = ring.insert(piece.block, progress.row, progress.row + count, size)
+        size = ring.insert(piece.part, progress.row, progress.row + count, size)
         owed = int(np.ceil(self.sweeps * count))
         return engine.advanced(state, piece, count, size, owed)
 

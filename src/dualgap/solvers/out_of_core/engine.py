@@ -193,7 +193,7 @@ class Engine:
     def advanced(self, state: State, piece: Piece, rows: int, size: int, owed: int) -> State:
         """The state after so many rows of a chunk have been taken in; a new sweep begins."""
         progress = state.progress._replace(row=state.progress.row + rows, size=size, owed=owed, position=-1)
-        if progress.row == piece.block.y.shape[0]:
+        if progress.row == piece.part.batch.y.shape[0]:
             self.piece = None
             number, chunk = (piece.number + 1, 0) if piece.last else (piece.number, piece.position + 1)
             progress = progress._replace(row=0, number=number, chunk=chunk)
@@ -220,13 +220,13 @@ class Engine:
         state.order[:size] = slots  # they come in the order of their numbers
         count = 0
         for k in range(self._on_disk.feed.chunks):
-            block = None
-            while count < size and (block is None or wanted[count] < block.span.stop):
-                block = block or self._on_disk.load(k)
-                if wanted[count] >= block.span.stop:
+            part = None
+            while count < size and (part is None or wanted[count] < part.span.stop):
+                part = part or self._on_disk.load(k)
+                if wanted[count] >= part.span.stop:
                     break
-                row = int(wanted[count]) - block.span.start
-                count = self.ring.insert(block, row, row + 1, count)
+                row = int(wanted[count]) - part.span.start
+                count = self.ring.insert(part, row, row + 1, count)
         state.order[:], state.slack[:] = order, slack
 
     def _evaluate(self, piece: Piece) -> None:
@@ -241,7 +241,7 @@ class Engine:
             self._freeze(_nothing(0) if fresh else Frozen(state.w.copy(), self.b, state.beta.copy(), number))
         self._frozen = self._frozen._replace(seen=piece.position + 1)
         if self._passing is not None:
-            self._passing.add(piece.block)
+            self._passing.add(piece.part)
             if piece.last:
                 self.evaluated.append((self._passing.point, self._passing.evaluation()))
                 self._passing = None

@@ -157,11 +157,11 @@ class Descent(RowByRow):
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make that many steps."""
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         loss, lam = self.descended(problem)
         first = self.mean_from(problem)
         walk = _descend(
-            *block[:4],
+            *part.batch,
             loss,
             lam,
             problem.epoch_size / problem.total_weight,

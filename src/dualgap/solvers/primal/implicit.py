@@ -91,9 +91,9 @@ class Implicit(RowByRow):
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make that many steps."""
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         walk = _go(
-            *block[:4],
+            *part.batch,
             problem.loss,
             problem.lam,
             problem.epoch_size / problem.total_weight,

@@ -66,5 +66,4 @@ def constant_feature(problem: Problem) -> float:
     """The square of the constant feature behind a regularised bias: a step by x moves b by that; 0 without
     one.
     """
-    rho: float = getattr(problem.bias, "rho", 0.0)
-    return rho * rho
+    return problem.bias.rho * problem.bias.rho

@@ -206,7 +206,7 @@ class Pegasos(Polished):
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make whole steps until the budget is spent."""
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         if not self.stop_within:  # it may have been asked for in a run that goes on here
             state = state._replace(stop_at=-1, accepted=False)
         end = state.walk.steps + max(1, math.ceil(budget / self.k))
@@ -215,7 +215,7 @@ class Pegasos(Polished):
         while state.walk.steps < end:
             stop = int(min(end, averaging.next_event(self.output, state.suffix, state.walk.steps)))
             walk = _walk(
-                *block[:4],
+                *part.batch,
                 problem.loss.margin,  # type: ignore[attr-defined]  # the hinge has one
                 problem.lam,
                 problem.epoch_size / problem.total_weight,

@@ -111,7 +111,7 @@ class Perceptron(Descent):
         """Make that many steps."""
         if not self.voted:
             return super().step(problem, state, budget, last)
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         stop = state.counts.visits + budget
         gain = self.bias_step if problem.bias.kind == "exact" else constant_feature(problem)
         while state.counts.visits < stop:
@@ -123,9 +123,9 @@ class Perceptron(Descent):
                 )
             ballot: Ballot = state
             position, b, u_bias, used, *counts = _collect(
-                block.rows,
-                block.y,
-                block.weight,
+                part.batch.rows,
+                part.batch.y,
+                part.batch.weight,
                 self.margin,
                 problem.epoch_size / problem.total_weight,
                 gain,

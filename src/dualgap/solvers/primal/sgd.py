@@ -126,9 +126,9 @@ class SGD(SvmSgd):
         inverse = self.inverse(problem)
         square = problem.source.squared_norms
         if inverse.size:
-            (block,) = problem.source.blocks()
+            (part,) = problem.source.parts()
             square = _lengths(
-                block.rows, inverse.reshape(inverse.shape[0], -1), problem.source.n, problem.source.d
+                part.batch.rows, inverse.reshape(inverse.shape[0], -1), problem.source.n, problem.source.d
             )
         share = problem.source.weight * (problem.epoch_size / problem.total_weight)
         return float(np.max(share * (square + constant_feature(problem))))
@@ -167,11 +167,11 @@ class SGD(SvmSgd):
         inverse = self.inverse(problem)
         if self.lazy and not inverse.size:
             return super().step(problem, state, budget, last)
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         matrix = inverse.reshape(inverse.shape[0], -1) if inverse.size else np.ones((problem.source.d, 1))
         first = self.mean_from(problem)
         walk = _descend_by_definition(
-            *block[:3],
+            *part.batch[:3],
             problem.loss,
             problem.lam,
             problem.epoch_size / problem.total_weight,
@@ -197,9 +197,9 @@ class SGD(SvmSgd):
 
 def _mean_squares(problem: Problem) -> Floats:
     """Of the features, with a floor for those that are always 0."""
-    (block,) = problem.source.blocks()
+    (part,) = problem.source.parts()
     squares = np.zeros(problem.source.d)
-    _add_squares(block.rows, block.weight, squares)
+    _add_squares(part.batch.rows, part.batch.weight, squares)
     squares /= problem.total_weight
     top = squares.max()
     return np.maximum(squares, 1e-12 * top if top > 0.0 else 1.0)

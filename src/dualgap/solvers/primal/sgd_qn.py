@@ -111,9 +111,9 @@ class SGDQN(RowByRow):
 
     def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
         """Make that many steps."""
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         walk = _go(
-            *block[:3],
+            *part.batch[:3],
             problem.loss,
             problem.lam,
             problem.epoch_size / problem.total_weight,

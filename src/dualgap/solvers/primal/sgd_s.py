@@ -125,7 +125,7 @@ class MarginErrors:
         """Present patterns until the budget is spent, or the estimate calls for a look at the primal
         value.
         """
-        (block,) = problem.source.blocks()
+        (part,) = problem.source.parts()
         if last is not None:  # |a|^2 anew: rounding errors do not pile up
             square = float(np.dot(state.a, state.a.astype(np.float64)))
             state = state._replace(
@@ -137,7 +137,7 @@ class MarginErrors:
             state = state._replace(accurate=math.inf)
         while state.march.visits < stop and not math.isfinite(state.accurate):
             march = _present(
-                *block[:4],
+                *part.batch,
                 problem.loss.margin,  # type: ignore[attr-defined]  # the hinge has one
                 problem.lam,
                 problem.epoch_size / problem.total_weight,

@@ -83,15 +83,15 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
 
 def _head(problem: Problem, count: int) -> Problem:
     """The problem of the first rows alone."""
-    (block,) = problem.source.blocks()
+    (part,) = problem.source.parts()
     last = min(count, problem.source.n)
-    if last == problem.source.n or not block.weight[:last].any():
+    if last == problem.source.n or not part.batch.weight[:last].any():
         return problem
     source = InMemory(
-        slice_rows(block.rows, 0, last),
-        block.y[:last],
-        block.weight[:last],
-        block.squared_norms[:last],
+        slice_rows(part.batch.rows, 0, last),
+        part.batch.y[:last],
+        part.batch.weight[:last],
+        part.batch.squared_norms[:last],
         problem.source.d,
     )
     return replace(problem, source=source)

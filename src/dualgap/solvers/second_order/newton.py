@@ -26,7 +26,7 @@ import numpy as np
 
 from ...core.losses import smoothed_curvature, smoothed_dual
 from ...core.problem import Evaluation, Point, Problem
-from ...data.sources import Block
+from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
 from ...training.loop import Counts
@@ -143,9 +143,11 @@ class Newton:
         left = problem.lam * float(away[:-1] @ away[:-1])
         left += strength * float(away[-1]) ** 2 if 0.0 < strength < np.inf else 0.0
 
-        def visit(block: Block) -> float:
+        def visit(part: Part) -> float:
             return float(
-                _disagreement(block.y, block.weight, problem.loss, scores[block.span], beta[block.span])
+                _disagreement(
+                    part.batch.y, part.batch.weight, problem.loss, scores[part.span], beta[part.span]
+                )
             )
 
         smoothed = float(problem.source.reduce(visit, lambda a, b: a + b)) / problem.total_weight
@@ -168,8 +170,8 @@ def typical_target(problem: Problem) -> float:
 def changed_entries(problem: Problem, change: Floats) -> int:
     """Stored entries of the rows whose duals change."""
 
-    def visit(block: Block) -> int:
-        return int(_entries(block.rows, change[block.span]))
+    def visit(part: Part) -> int:
+        return int(_entries(part.batch.rows, change[part.span]))
 
     return int(problem.source.reduce(visit, lambda a, b: a + b))
 
@@ -178,9 +180,9 @@ def duals(problem: Problem, smoothing: Smoothing, scores: Floats) -> Floats:
     """beta = -phi'."""
     beta = np.empty(problem.source.n)
 
-    def visit(block: Block) -> None:
-        span = block.span
-        _duals(block.y, problem.loss, smoothing.gamma, smoothing.centre[span], scores[span], beta[span])
+    def visit(part: Part) -> None:
+        span = part.span
+        _duals(part.batch.y, problem.loss, smoothing.gamma, smoothing.centre[span], scores[span], beta[span])
 
     problem.source.reduce(visit, lambda left, right: None)
     return beta
@@ -204,13 +206,13 @@ def line_search(
     total = problem.total_weight
 
     def losses_slope(step: float) -> float:
-        def visit(block: Block) -> float:
-            span = block.span
+        def visit(part: Part) -> float:
+            span = part.span
             gamma, centre = smoothing.gamma, smoothing.centre[span]
-            part = _slope_along(
-                block.y, block.weight, problem.loss, gamma, centre, scores[span], along[span], step
+            slope = _slope_along(
+                part.batch.y, part.batch.weight, problem.loss, gamma, centre, scores[span], along[span], step
             )
-            return float(part)
+            return float(slope)
 
         return float(problem.source.reduce(visit, lambda a, b: a + b)) / total
 
@@ -251,10 +253,12 @@ def fitted_bias(problem: Problem, smoothing: Smoothing, scores: Floats) -> float
         return 0.0
 
     def slopes(shift: float) -> Any:
-        def visit(block: Block) -> Any:
-            span = block.span
+        def visit(part: Part) -> Any:
+            span = part.span
             gamma, centre = smoothing.gamma, smoothing.centre[span]
-            return np.array(_slopes(block.y, block.weight, problem.loss, gamma, centre, scores[span], shift))
+            return np.array(
+                _slopes(part.batch.y, part.batch.weight, problem.loss, gamma, centre, scores[span], shift)
+            )
 
         return problem.source.reduce(visit, np.add)
 

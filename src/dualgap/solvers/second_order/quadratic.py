@@ -23,7 +23,7 @@ import scipy.linalg
 
 from ...core.losses import smoothed_curvature
 from ...core.problem import Problem
-from ...data.sources import Block
+from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
 
@@ -57,10 +57,18 @@ class Quadratic:
         self.reused = np.zeros(self.source.n)
         self.visits = self.entries = self.products = 0
 
-        def visit(block: Block) -> Any:
-            scale, span = 1.0 / problem.total_weight, block.span
+        def visit(part: Part) -> Any:
+            scale, span = 1.0 / problem.total_weight, part.span
             gamma, centre = smoothing.gamma, smoothing.centre[span]
-            some = (block.rows, block.y, block.weight, problem.loss, gamma, centre, scores[span])
+            some = (
+                part.batch.rows,
+                part.batch.y,
+                part.batch.weight,
+                problem.loss,
+                gamma,
+                centre,
+                scores[span],
+            )
             return np.array(_curvatures(*some, scale, self.h[span]))
 
         curved, entries = self.source.reduce(visit, np.add)
@@ -114,10 +122,10 @@ class Quadratic:
         """X p, where h > 0, and H p. The first is a vector that the next product takes again."""
         scores = self.reused
 
-        def visit(block: Block) -> Floats:
-            part = np.zeros(p.size)
-            _product(block.rows, self.h[block.span], p, self.lift, scores[block.span], part)
-            return part
+        def visit(part: Part) -> Floats:
+            total = np.zeros(p.size)
+            _product(part.batch.rows, self.h[part.span], p, self.lift, scores[part.span], total)
+            return total
 
         product = self.source.reduce(visit, np.add)
         product += self.ridge * p
@@ -129,8 +137,8 @@ class Quadratic:
     def complete(self, v: Floats, along: Floats) -> None:
         """X v where h = 0."""
 
-        def visit(block: Block) -> None:
-            _complete(block.rows, self.h[block.span], v, self.lift, along[block.span])
+        def visit(part: Part) -> None:
+            _complete(part.batch.rows, self.h[part.span], v, self.lift, along[part.span])
 
         self.source.reduce(visit, lambda left, right: None)
         self.visits += self.source.n - self.curved
@@ -148,10 +156,10 @@ class Quadratic:
             if solve is not None:
                 return solve
 
-        def visit(block: Block) -> Floats:
-            part = np.zeros(d + 1)
-            _diagonal(block.rows, self.h[block.span], self.lift, part)
-            return part
+        def visit(part: Part) -> Floats:
+            total = np.zeros(d + 1)
+            _diagonal(part.batch.rows, self.h[part.span], self.lift, total)
+            return total
 
         diagonal = self.source.reduce(visit, np.add) + self.ridge
         self.entries += self.curved_entries
@@ -164,8 +172,8 @@ class Quadratic:
         Scaled to a diagonal of 1 it is factorised with a little more there: columns may depend on each other.
         """
         matrix = np.zeros((self.source.d + 1, self.source.d + 1))
-        (block,) = self.source.blocks()
-        self.entries += int(_sample(block.rows, self.h, self.stride(rows), self.lift, matrix))
+        (part,) = self.source.parts()
+        self.entries += int(_sample(part.batch.rows, self.h, self.stride(rows), self.lift, matrix))
         matrix += np.triu(
             matrix, 1
         ).T  # rows may list their columns in any order; below the diagonal is all there
