@@ -11,8 +11,8 @@ import pytest
 import dualgap
 from dualgap.core.losses import LOSSES
 from dualgap.solvers import SOLVERS, can_have, can_train
-from generated import noisy
-from matrix import PROMISES
+from support.matrix import PROMISES
+from support.problems import noisy
 
 X, Y = noisy(1, 200, 5)
 ORDER = np.random.default_rng(2).permutation(200)

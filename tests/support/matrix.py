@@ -19,6 +19,7 @@ import dualgap
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point
 from dualgap.solvers import SOLVERS, can_have, can_train
+from support.states import assert_same
 
 
 class Promise(NamedTuple):
@@ -304,17 +305,6 @@ def check(case: Case, n: int = 60, d: int = 8, patience: float = 1.0, loosest: f
     assert_same(long.state, second.state)
     assert np.array_equal(long.coef, second.coef)
     assert long.certificate == second.certificate
-
-
-def assert_same(left: Any, right: Any, where: str = "state") -> None:
-    """Equal bit for bit, field by field."""
-    if hasattr(left, "_fields"):
-        for name in left._fields:
-            assert_same(getattr(left, name), getattr(right, name), f"{where}.{name}")
-    elif isinstance(left, np.ndarray):
-        assert left.tobytes() == right.tobytes(), where
-    else:
-        assert left == right or (left != left and right != right), f"{where}: {left!r} != {right!r}"
 
 
 # under NUMBA_DISABLE_JIT=1: a part of the full product, as plain Python, on tiny data
