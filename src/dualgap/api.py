@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,23 +19,20 @@ from .data.dataset import Given, source_of
 from .data.features import Expansion, expanded, make_expansion
 from .data.sources import InMemory
 from .models.model import Model
-from .runtime.arrays import Floats
 from .runtime.checks import functions, number, shown, whole
 from .runtime.errors import InputError
-from .solvers import check_from_disk, check_regulariser, check_seed, choose, make_solver
-from .training.loop import (
-    Counts,
-    Measures,
-    Outcome,
-    Record,
-    Run,
-    Solver,
-    evaluation_cost,
-    solve,
-    training_cost,
-)
-from .training.stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
+from .solvers import check_from_disk, check_regulariser, check_seed, make_solver
+from .solvers.auto import choose
+from .training.callbacks import Callback, as_callback
+from .training.loop import Measures, Settings, solve
+from .training.outcome import Outcome
+from .training.records import Record
+from .training.run import Run
+from .training.schedule import Size
+from .training.solver import AnySolver
+from .training.stopping import GapBelow, MaxEpochs, MaxVisits, NotImproving, Rules, Stalled, TimeLimit
 from .training.validation import Validation, given, split_off
+from .warm_starts import run_to_resume, starting_point
 
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
 
@@ -52,15 +50,15 @@ def fit(
     rho: float = 1.0,
     sample_weight: Any = None,
     max_epochs: float | None = 1000,
-    max_steps: int | None = None,
+    max_visits: int | None = None,
     time_limit: float | None = None,
     threads: int = 1,
     seed: int = 0,
-    watchers: Sequence[Callable[[Record], None]] = (),
-    callback: Callable[[Record], Any] | None = None,
+    callbacks: Sequence[Callback | Callable[[Record, Run], Any]] = (),
     measures: Sequence[Measures] = (),
     record_every: int | None = None,
-    warm: Outcome | Run | Model | Point | None = None,
+    warm: Outcome | Model | Point | None = None,
+    resume: Run | Outcome | None = None,
     validation: Any = None,
     patience: int = 5,
     penalty: str = "l2",
@@ -98,23 +96,22 @@ def fit(
         regularised.
     sample_weight : array of n numbers >= 0
         Weight 2 is the row twice, weight 0 is no row.
-    max_epochs, max_steps, time_limit : numbers or None
-        Limits: row presentations in units of n, row presentations, seconds. ``decomposition`` and ``smo``
-        count the rows that they move, not all that they read. Some solvers (``newton``, ``asdca``,
+    max_epochs, max_visits, time_limit : numbers or None
+        Limits: epochs (visits of rows over their number), visits of rows, seconds. ``decomposition`` and
+        ``smo`` count the rows that they move, not all that they read. Some solvers (``newton``, ``asdca``,
         ``svmperf``, ``ocas``, ``decomposition``, ``smo``) pass a limit by up to one of their steps; the
         reason then says how far they came.
     threads : int
         Threads for passes over all rows.
     seed : int
         The same seed gives the same model, bit for bit.
-    watchers : functions of a Record
-        Called with every record; they cannot stop a run.
-    callback : function of a Record
-        Stops the run by returning something true; a sentence becomes the reason.
+    callbacks : list of functions of (record, run), or of Callback objects
+        Called with every record and the run as it is then, which ``save_state`` can write to a file.
+        Something true that one returns ends the run; a sentence becomes the reason.
     measures : functions of a Point that return a dict of numbers
         Stored in every certified record (a validation error, say).
     record_every : int
-        Certify after every so many row presentations, besides the certificates of a schedule that keeps them
+        Certify after every so many visits, besides the certificates of a schedule that keeps them
         cheap.
     validation : float or pair (X, y)
         Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for
@@ -130,9 +127,12 @@ def fit(
         transformer of scikit-learn that needs no fitting. ``outcome.expansion`` has it.
     hash_bits : int
         ``poly2`` and ``kmer`` have ``2**hash_bits`` columns (20 by default).
-    warm : Outcome, Run, Model or Point
-        An outcome of the same solver and problem (data, targets, weights, loss, lam or C, bias) goes on where
-        it ended, bit for bit. One of another problem, a saved model, or a point is where the run starts.
+    warm : Outcome, Model or Point
+        Where the run starts: the best point of another run, a saved model, or any point.
+    resume : Run or Outcome
+        A run to go on with, bit for bit as if it had never stopped (``outcome.run``, ``load_state``). Solver,
+        options, data, targets, weights, loss, lam or C and bias must be those that it was made with. Limits
+        count from its beginning.
     **options
         Options of the solver; ``dualgap solvers`` lists them.
 
@@ -146,140 +146,127 @@ def fit(
         and the bound times lam). Ctrl-C ends a run early with the best model so far and ``reason.name ==
         "interrupted"``.
     """
-    if not isinstance(penalty, str) or penalty != "l2":
+    prepared = _prepared(locals())
+    task = prepared.task
+    for callback in prepared.callbacks:
+        callback.begin(task.problem, task.solver, task.auto_reason)
+    outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
+    return replace(outcome, classes=task.classes, expansion=prepared.expansion, auto_reason=task.auto_reason)
+
+
+def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
+    """What ``fit`` with the same arguments would do, and what the theory of its solver promises, in
+    sentences.
+
+    Takes all that ``fit`` takes. Bad data and bad options raise the same errors as in ``fit``.
+    """
+    bound = signature(fit).bind(X, y, **arguments)
+    bound.apply_defaults()
+    task = _prepared(bound.arguments).task
+    problem, solver = task.problem, task.solver
+    source, size = problem.source, Size.of(problem)
+    share = size.evaluation_cost() / size.training_cost(size.epoch)
+    chosen = f" (chosen as {task.auto_reason})" if task.auto_reason else ""
+    in_c_form = f", {problem.value_at_zero / problem.lam:.6g} in C-form" if problem.lam > 0.0 else ""
+    often = "they are meant to take a quarter of the time at most"
+    if solver.capabilities.evaluated_steps:
+        often = "each step begins with one"
+    return [
+        f"solver {solver.name}: {solver.summary}{chosen}",
+        f"{problem.epoch_size:,} rows, {source.d:,} features, {source.nnz:,} nonzeros; C = {problem.C:.6g}, "
+        f"lam = {problem.lam:.6g}",
+        f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form{in_c_form}",
+        f"a certificate costs about as much as {share:.2g} epochs; {often}",
+        *solver.plan(problem, task.tol),
+    ]
+
+
+class Prepared(NamedTuple):
+    """A run that has been checked and can begin."""
+
+    task: Task
+    rules: Rules
+    settings: Settings
+    callbacks: list[Callback]
+    expansion: Expansion | None
+
+
+def _prepared(given: Mapping[str, Any]) -> Prepared:
+    """Check all arguments of ``fit``, by their names, and open the data."""
+    if given["penalty"] != "l2":
         raise InputError(
-            f"penalty={shown(penalty)} is not offered: dualgap regularises by the squared l2 norm only; "
-            f"{_OTHERS}"
+            f"penalty={shown(given['penalty'])} is not offered: dualgap regularises by the squared l2 norm "
+            f"only; {_OTHERS}"
         )
+    record_every, measures = given["record_every"], given["measures"]
     if record_every is not None:
         record_every = whole("record_every", record_every, 1)
-    watchers = functions("watchers", watchers, "functions of a Record")
-    measures = [
-        _measure(each) for each in functions("measures", measures, "functions of a Point that return a dict")
-    ]
-    if callback is not None and not callable(callback):
-        raise InputError(f"callback={shown(callback)} cannot be called; it must be a function of a Record")
-    limits = Limits(max_epochs, max_steps, time_limit)
-    expansion = make_expansion(expand, hash_bits)
-    given = Given(X, y, sample_weight, memory_budget, "cache" in options, expansion, threads)
-    task = prepare(given, loss, C, lam, solver, tol, bias, rho, limits, seed, options, validation)
-    rule = task.rule if callback is None else task.rule | Callback(callback)
+    callbacks = functions("callbacks", given["callbacks"], "functions of (record, run)")
+    measures = functions("measures", measures, "functions of a Point that return a dict")
+    expansion = make_expansion(given["expand"], given["hash_bits"])
+    options = given["options"]
+    rows = Given(
+        given["X"],
+        given["y"],
+        given["sample_weight"],
+        given["memory_budget"],
+        "cache" in options,
+        expansion,
+        given["threads"],
+    )
+    names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "validation")
+    limits = Limits(given["max_epochs"], given["max_visits"], given["time_limit"])
+    task = prepare(rows, limits=limits, options=options, **{name: given[name] for name in names})
+    rules, problem = task.rules, task.problem
     if task.validate is not None:
-        rule = rule | NotImproving(whole("patience", patience, 1))
-        record_every = record_every or task.problem.epoch_size
-    if record_every is not None and not task.problem.source.in_memory:
+        rules = rules | NotImproving(whole("patience", given["patience"], 1))
+        record_every = record_every or problem.epoch_size
+    if record_every is not None and not problem.source.in_memory:
         if task.validate is None:
             raise InputError(
                 f"record_every={record_every}: rows on disk are certified once a pass, in passing"
             )
         record_every = None
-    for watcher in watchers:
-        begin = getattr(watcher, "begin", None)
-        if begin is not None:
-            begin(task)
-    outcome = solve(
-        task.solver,
-        task.problem,
-        rule
-        | Stalled(max(1000 * task.problem.epoch_size, 200_000)),  # on tiny data a thousand epochs are nothing
+    settings = Settings(
         tol=task.tol,
-        warm=_warm(_start(warm, task.classes), task.problem),
-        watchers=watchers,
-        measures=measures,
-        record_every=record_every,
         form=task.form,
+        record_every=record_every,
+        measures=[_measure(each) for each in measures],
         validate=task.validate,
+        warm=starting_point(given["warm"], task.classes, problem),
+        resume=run_to_resume(given["resume"], given["warm"]),
     )
-    return replace(outcome, classes=task.classes, expansion=expansion, auto_reason=task.auto_reason)
-
-
-def plan(
-    X: Any,
-    y: Any = None,
-    *,
-    loss: str | Loss = "hinge",
-    C: float | None = None,
-    lam: float | None = None,
-    solver: str = "auto",
-    tol: float = 1e-3,
-    bias: str | Bias = "none",
-    rho: float = 1.0,
-    sample_weight: Any = None,
-    max_epochs: float | None = 1000,
-    max_steps: int | None = None,
-    time_limit: float | None = None,
-    threads: int = 1,
-    seed: int = 0,
-    validation: Any = None,
-    memory_budget: int | None = None,
-    expand: Any = None,
-    hash_bits: int | None = None,
-    **options: Any,
-) -> list[str]:
-    """What ``fit`` with the same arguments would do, and what the theory of its solver promises beforehand,
-    in words.
-
-    Bad data and bad options raise the same errors as in ``fit``.
-    """
-    limits = Limits(max_epochs, max_steps, time_limit)
-    given = Given(
-        X, y, sample_weight, memory_budget, "cache" in options, make_expansion(expand, hash_bits), threads
+    patient = max(1000 * problem.epoch_size, 200_000)  # on tiny data a thousand epochs are nothing
+    return Prepared(
+        task, rules | Stalled(patient), settings, [as_callback(each) for each in callbacks], expansion
     )
-    task = prepare(given, loss, C, lam, solver, tol, bias, rho, limits, seed, options, validation)
-    problem, trainer = task.problem, task.solver
-    source = problem.source
-    visits = Counts(problem.epoch_size, 0, int(1.5 * source.nnz))
-    share = evaluation_cost(problem) / training_cost(problem, visits)
-    evaluated = getattr(trainer, "evaluated_steps", False)
-    lines = [
-        f"solver {trainer.name}: {trainer.summary}"
-        + (f" (chosen as {task.auto_reason})" if task.auto_reason else ""),
-        f"{problem.epoch_size:,} rows, {source.d:,} features, {source.nnz:,} nonzeros; C = "
-        f"{problem.C:.6g}, "
-        f"lam = {problem.lam:.6g}",
-        f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form"
-        + (f", {problem.value_at_zero / problem.lam:.6g} in C-form" if problem.lam > 0.0 else ""),
-        f"a certificate costs about as much as {share:.2g} epochs; "
-        + (
-            "each step begins with one"
-            if evaluated
-            else "they are meant to take a quarter of the time at most"
-        ),
-    ]
-    forecast = getattr(trainer, "plan", None)
-    if forecast is None:
-        return [
-            *lines,
-            f"{trainer.name} has no useful bound on its steps; it stops when its certificate proves the gap",
-        ]
-    return [*lines, *forecast(problem, task.tol)]
 
 
 class Limits(NamedTuple):
     """Where a run ends at the latest."""
 
     max_epochs: float | None
-    max_steps: int | None
+    max_visits: int | None
     time_limit: float | None
 
-    def rule(self, tol: float, epoch_size: int) -> Rule:
+    def rules(self, tol: float, epoch_size: int) -> Rules:
         """Stop at the gap, or at a limit."""
-        rule: Rule = GapBelow(tol)
-        if self.max_steps is not None:
-            rule = rule | steps(whole("max_steps", self.max_steps, 1))
+        rules = Rules((GapBelow(tol),))
+        if self.max_visits is not None:
+            rules = rules | MaxVisits(whole("max_visits", self.max_visits, 1))
         if self.max_epochs is not None:
-            rule = rule | epochs(number("max_epochs", self.max_epochs), epoch_size)
+            rules = rules | MaxEpochs(number("max_epochs", self.max_epochs), epoch_size)
         if self.time_limit is not None:
-            rule = rule | Seconds(number("time_limit", self.time_limit))
-        return rule
+            rules = rules | TimeLimit(number("time_limit", self.time_limit))
+        return rules
 
 
 class Task(NamedTuple):
     """What is to be solved, by whom, until when."""
 
     problem: Problem
-    solver: Solver
-    rule: Rule
+    solver: AnySolver
+    rules: Rules
     form: Form
     classes: Any
     validate: Validation | None
@@ -331,12 +318,11 @@ def prepare(
         source.check = problem.check_targets
     trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
     check_regulariser(name, lam)
-    rule = limits.rule(tol, problem.epoch_size)
-    check = getattr(trainer, "check", None)
-    if check is not None:
-        check(problem, rule.allowance(0))
+    trainer = trainer.resolved(problem)
+    rules = limits.rules(tol, problem.epoch_size)
+    trainer.check(problem, rules.allowance(0))
     validate = None if held_out is None else Validation(held_out, chosen)
-    return Task(problem, trainer, rule, form, classes, validate, why, tol)
+    return Task(problem, trainer, rules, form, classes, validate, why, tol)
 
 
 def _grown(pair: Any, expansion: Expansion | None) -> Any:
@@ -375,53 +361,3 @@ def _measure(function: Measures) -> Measures:
         return found
 
     return measured
-
-
-def _start(warm: Any, classes: Any) -> Outcome | Run | Point | None:
-    """What ``warm`` may be; a model that was saved becomes the point that it holds."""
-    if isinstance(warm, Model):
-        if warm.coef.shape[0] > 1:
-            raise InputError(f"warm: a model of {warm.coef.shape[0]} classes; start from a model of two")
-        turned = warm.classes is not None and classes is not None and warm.classes == tuple(classes[::-1])
-        sign = -1.0 if turned else 1.0  # its positive class is the negative one here
-        beta = None if warm.dual is None else sign * warm.dual.toarray()[0]
-        return Point(sign * warm.coef[0], sign * float(warm.intercept[0]), beta)
-    if isinstance(warm, Point):
-        beta = None if warm.beta is None else _floats("beta", warm.beta)
-        return Point(_floats("w", warm.w), float(_floats("b", [warm.b])[0]), beta)
-    if warm is None or isinstance(warm, Outcome | Run):
-        return warm
-    raise InputError(
-        f"warm={shown(warm)} must be an Outcome, a Run (load_state), a Model (load_model) or a Point(w, b, "
-        "beta)"
-    )
-
-
-def _floats(name: str, values: Any) -> Floats:
-    """A vector of a warm start in float64."""
-    try:
-        array = np.asarray(values)
-        if array.ndim == 1 and array.dtype.kind in "iuf":
-            return array.astype(np.float64, copy=False)
-    except ValueError:  # rows of different lengths
-        pass
-    raise InputError(
-        f"warm: {name} is {shown(values)}; it must be {'a number' if name == 'b' else 'a vector of numbers'}"
-    )
-
-
-def _warm(warm: Outcome | Run | Point | None, problem: Problem) -> Run | Point | None:
-    if warm is None:
-        return None
-    if isinstance(warm, Outcome):
-        warm = warm.state
-    source = problem.source
-    d, n = warm.w.shape[0], source.n if warm.beta is None else warm.beta.shape[0]
-    if (d, n) != (source.d, source.n):
-        raise InputError(
-            f"warm start of {n} rows and {d} columns for data of {source.n} rows and {source.d} columns"
-        )
-    for name, part in (("w", warm.w), ("b", warm.b), ("beta", warm.beta)):
-        if part is not None and not np.isfinite(part).all():
-            raise InputError(f"the warm start has {name} with NaN or infinity; begin without it")
-    return warm

@@ -1,7 +1,7 @@
 """Options: fields of a frozen dataclass with a help text and a range, checked in one place.
 
-A solver declares ``k: int = option(1, "rows in a batch", low=1)``; from that come its help, its documentation, the
-conversion of what a user wrote on the command line, and the check of the value.
+A solver declares ``k: int = option(1, "rows in a batch", low=1)``; from that come its help, its
+documentation, the conversion of what a user wrote on the command line, and the check of the value.
 """
 
 from __future__ import annotations

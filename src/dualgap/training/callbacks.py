@@ -1,8 +1,8 @@
-"""Callbacks see every record of a run, together with the run itself. The library prints nothing: showing progress is
-theirs.
+"""Callbacks see every record of a run, together with the run itself. The library prints nothing: showing
+progress is theirs.
 
-A callback is a function of ``(record, run)``. Returning something true ends the run; a sentence becomes the reason. A
-`Callback` can do more: it is told when training begins and when it ends.
+A callback is a function of ``(record, run)``. Returning something true ends the run; a sentence becomes the
+reason. A `Callback` can do more: it is told when training begins and when it ends.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Callback:
     """The base of callbacks that want to know when training begins and ends, or to remember something.
 
-    What a callback with a ``name`` keeps in ``memory`` (a NamedTuple of numbers and arrays) is saved with the run, and
-    put back when the run is resumed.
+    What a callback with a ``name`` keeps in ``memory`` (a NamedTuple of numbers and arrays) is saved with the
+    run, and put back when the run is resumed.
     """
 
     name: str | None = None
@@ -63,14 +63,18 @@ def stop_reason(answer: Any) -> Reason | None:
     """What the answer of a callback means."""
     if isinstance(answer, Reason):
         return answer
-    return Reason("callback", answer if isinstance(answer, str) else "stopped by a callback") if answer else None
+    return (
+        Reason("callback", answer if isinstance(answer, str) else "stopped by a callback") if answer else None
+    )
 
 
 class Progress(Callback):
     """A line on stderr that follows the run; silent where stderr is no terminal."""
 
     def __init__(self, tol: float, stream: IO[str] | None = None) -> None:
-        from rich.console import Console  # rich is slow to import, and a fit without progress does not need it
+        from rich.console import (
+            Console,  # rich is slow to import, and a fit without progress does not need it
+        )
 
         self.tol = tol
         self.console = Console(file=stream or sys.stderr)
@@ -101,7 +105,9 @@ class Progress(Callback):
 
 
 class JsonLines(Callback):
-    """Every certified record as one line of JSON, written at once, so that a broken run leaves its history."""
+    """Every certified record as one line of JSON, written at once, so that a broken run leaves its
+    history.
+    """
 
     def __init__(self, file: str | Path) -> None:
         self._file = Path(file).open("w", encoding="utf-8")  # noqa: SIM115  (closed by close)

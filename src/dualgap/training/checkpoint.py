@@ -1,7 +1,7 @@
 """Runs on disk: ``np.savez`` of everything a run needs to go on, bit for bit, as if it had never stopped.
 
-A run is a tree of NamedTuples and dictionaries. The file holds each leaf under its path, and the name of the class of each
-inner node; on reading only NamedTuples of this package are made, and no pickle is ever read.
+A run is a tree of NamedTuples and dictionaries. The file holds each leaf under its path, and the name of the
+class of each inner node; on reading only NamedTuples of this package are made, and no pickle is ever read.
 """
 
 from __future__ import annotations

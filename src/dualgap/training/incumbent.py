@@ -17,7 +17,9 @@ DualOrigin: TypeAlias = Literal["none", "warm start", "solver", "polish"]
 
 @dataclass
 class Incumbent:
-    """The best primal and the best dual point seen. They may come from different moments: D(beta) <= P(w, b) always."""
+    """The best primal and the best dual point seen. They may come from different moments: D(beta) <= P(w, b)
+    always.
+    """
 
     merit: float = math.inf  # of the primal point: the smaller, the better
     primal: float = math.inf
@@ -45,7 +47,8 @@ class Incumbent:
     ) -> None:
         """Keep what is better than before; the merit of a model is its primal value unless another is given.
 
-        The solver goes on changing its arrays, so they are copied, unless the point is ``owned`` by nobody else.
+        The solver goes on changing its arrays, so they are copied, unless the point is ``owned`` by nobody
+        else.
         """
         merit = found.primal + found.primal_error if merit is None else merit
         if merit < self.merit:

@@ -1,11 +1,11 @@
 """The training loop.
 
-A `Loop` lets a solver work in quanta, has the problem evaluate its points when the `Schedule` wants it, keeps the best
-in an `Incumbent`, and yields a record after every quantum, for ever. `running` shows the records to callbacks and
-stopping rules and hands back an `Outcome`; `solve` does so in one go.
+A `Loop` lets a solver work in quanta, has the problem evaluate its points when the `Schedule` wants it, keeps
+the best in an `Incumbent`, and yields a record after every quantum, for ever. `running` shows the records to
+callbacks and stopping rules and hands back an `Outcome`; `solve` does so in one go.
 
-A clock decides only how long one call of a solver lasts (some 0.2 s, so that Ctrl-C, time limits and progress stay
-live); solvers promise that it makes no difference into which budgets their work is cut.
+A clock decides only how long one call of a solver lasts (some 0.2 s, so that Ctrl-C, time limits and progress
+stay live); solvers promise that it makes no difference into which budgets their work is cut.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Settings:
     form: Form = "mean"  # of the certificates in records
     record_every: int | None = None  # visits after each of which a certificate is asked for
     measures: Sequence[Measures] = ()
-    validate: Callable[[Point], float] | None = None  # early stopping: the loss on held-out rows decides what is best
+    validate: Callable[[Point], float] | None = (
+        None  # early stopping: the loss on held-out rows decides what is best
+    )
     max_quantum: float = math.inf  # visits in one call of the solver
     warm: Point | None = None
     resume: Run | None = None
@@ -73,7 +75,10 @@ class Loop:
         self.seconds = Seconds()
         self._quantum = 10_000
         self._idle = self._unchanged = 0
-        self._values = math.nan, math.nan  # primal and dual value of the solver's point when it was last evaluated
+        self._values = (
+            math.nan,
+            math.nan,
+        )  # primal and dual value of the solver's point when it was last evaluated
         zero, evaluation = problem.zero_point()
         merit = None if settings.validate is None else settings.validate(zero)
         self.best.see(zero, evaluation, "none", merit)
@@ -103,7 +108,9 @@ class Loop:
         self.timetable, self.polished, self.seconds = run.timetable, run.polished, run.seconds
         self.memory = self.rules.begin(run.memory)
         self.news = None
-        if self.visits == self.timetable.at.visits and self.in_memory:  # bring back what the solver was to be told
+        if (
+            self.visits == self.timetable.at.visits and self.in_memory
+        ):  # bring back what the solver was to be told
             self._evaluate(self.solver.point(self.problem, self.state), "solver")
 
     @property
@@ -112,7 +119,9 @@ class Loop:
         return int(self.state.counts.visits)
 
     def __iter__(self) -> Iterator[Record]:
-        if self.settings.warm is not None or self.settings.resume is not None:  # it may be good enough as it is
+        if (
+            self.settings.warm is not None or self.settings.resume is not None
+        ):  # it may be good enough as it is
             self.repeats = self.settings.resume is not None
             yield self.record("certified")
             self.repeats = False
@@ -137,25 +146,31 @@ class Loop:
         )
 
     def ended(self, record: Record) -> Reason | None:
-        """Whether the solver is done, or nothing more can come of it. "Optimal" is said by a certificate alone."""
+        """Whether the solver is done, or nothing more can come of it. "Optimal" is said by a certificate
+        alone.
+        """
         found = self.status.ended
         certificate = record.certificate
-        proven = certificate.relative_gap <= self.settings.tol or certificate.gap <= 2.0 * certificate.rounding
+        proven = (
+            certificate.relative_gap <= self.settings.tol or certificate.gap <= 2.0 * certificate.rounding
+        )
         if found is not None and (found.name != "optimal" or (record.kind == "certified" and proven)):
             return found
         if self._unchanged >= MAX_UNCHANGED or self._idle >= MAX_IDLE:
             return Reason(
                 "stalled",
-                f"{self.solver.name} finds nothing to improve at relative gap {certificate.relative_gap:.3g}; "
+                f"{self.solver.name} finds nothing to improve at relative gap "
+                f"{certificate.relative_gap:.3g}; "
                 "rescale the columns of X or try another solver",
             )
         return None
 
     def evaluate(self, *, final: bool = False) -> Record:
-        """Have the problem evaluate the solver's present point, and a better dual point if the solver makes one of it.
+        """Have the problem evaluate the solver's present point, and a better dual point if the solver makes
+        one of it.
 
-        That takes dual sweeps, which are training too: one round of them an epoch at most, however often a run is
-        evaluated, and one in the end.
+        That takes dual sweeps, which are training too: one round of them an epoch at most, however often a
+        run is evaluated, and one in the end.
         """
         point = self.solver.point(self.problem, self.state)
         self._evaluate(point, "solver")
@@ -292,7 +307,8 @@ def running(
 ) -> Generator[Record, None, Outcome]:
     """A run that pauses at every record and returns its outcome, so that several can take turns.
 
-    The model handed back is the one with the smallest primal value seen, or the smallest value of ``validate``.
+    The model handed back is the one with the smallest primal value seen, or the smallest value of
+    ``validate``.
     """
     reason: Reason | None = None
     try:

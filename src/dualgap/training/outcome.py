@@ -18,9 +18,10 @@ from .stopping import Reason
 class Outcome:
     """A model with its proof and its history.
 
-    ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of its loss),
-    with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no dual point beats the
-    trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the same scale.
+    ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of
+    its loss), with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no
+    dual point beats the trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the
+    same scale.
     """
 
     coef: Floats
@@ -33,8 +34,12 @@ class Outcome:
     solver: AnySolver
     problem: Problem
     run: Run  # all that is needed to go on: ``fit(..., resume=outcome.run)``
-    dual_origin: DualOrigin = "none"  # whose dual point the bound is: the solver's own, or improved by dual sweeps
-    interrupted: bool = False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
+    dual_origin: DualOrigin = (
+        "none"  # whose dual point the bound is: the solver's own, or improved by dual sweeps
+    )
+    interrupted: bool = (
+        False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
+    )
     classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
     expansion: Any = None  # what made the features of the rows, if anything did
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver

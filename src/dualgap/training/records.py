@@ -12,8 +12,8 @@ from ..core.problem import Certificate
 class Record:
     """The state of a run at one moment.
 
-    ``kind`` is "certified" where the certificate was computed at this moment; an "estimate" repeats the last one and
-    only brings the counts up to date.
+    ``kind`` is "certified" where the certificate was computed at this moment; an "estimate" repeats the last
+    one and only brings the counts up to date.
     """
 
     kind: Literal["certified", "estimate"]

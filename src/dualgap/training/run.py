@@ -32,7 +32,9 @@ class Value(NamedTuple):
         """Whether both may be the values of one point of one problem."""
         primal = abs(self.primal - other.primal) <= self.primal_error + other.primal_error
         dual = abs(self.dual - other.dual) <= self.dual_error + other.dual_error
-        return (primal or self.primal == other.primal) and (dual or self.dual == other.dual)  # they may be infinite
+        return (primal or self.primal == other.primal) and (
+            dual or self.dual == other.dual
+        )  # they may be infinite
 
 
 class Seconds(NamedTuple):
@@ -80,7 +82,9 @@ def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
     That the data are the same is only as sure as a digest of samples; `check_value` looks at all of them.
     """
     if run.format != FORMAT:
-        raise InputError(f"resume: the run has format {run.format!r}, and this version has {FORMAT}; {_REMEDY}")
+        raise InputError(
+            f"resume: the run has format {run.format!r}, and this version has {FORMAT}; {_REMEDY}"
+        )
     if run.solver != solver.identity:
         raise InputError(f"resume: the run is one of {run.solver}, and not of {solver.identity}; {_REMEDY}")
     for name, now in problem.identity._asdict().items():
@@ -89,14 +93,17 @@ def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
             shown = "" if name == "data" else f" ({then}, and now {now})"
             raise InputError(f"resume: the run was trained with another {_WORDS[name]}{shown}; {_REMEDY}")
     if not _alike(solver.start(problem, None), run.state):
-        raise InputError(f"resume: the state of the run does not belong to {solver.identity}; the file is damaged")
+        raise InputError(
+            f"resume: the state of the run does not belong to {solver.identity}; the file is damaged"
+        )
 
 
 def check_value(run: Run, found: Evaluation) -> None:
     """Refuse to resume a run whose best point no longer has the value that it had: the data are others."""
     if not run.value.agrees(Value.of(found)):
         raise InputError(
-            f"resume: the best point of the run had a primal value of {run.value.primal:.9g}, and has {found.primal:.9g} "
+            f"resume: the best point of the run had a primal value of {run.value.primal:.9g}, and has "
+            f"{found.primal:.9g} "
             f"with these rows, targets and weights: they are others; {_REMEDY}"
         )
 

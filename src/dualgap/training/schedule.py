@@ -1,12 +1,14 @@
 """When a run is certified: a schedule that counts work and never looks at a clock.
 
 A clock would make the moment of stopping, and with it the model, depend on how busy the machine is. Costs are
-estimated from counts with constants that were measured once, so a run is the same on a fast machine as on a slow one.
+estimated from counts with constants that were measured once, so a run is the same on a fast machine as on a
+slow one.
 
-Certificates are meant to take less than a quarter of the time. Two things move one away from its regular date. A
-solver may say that the moment is good (`Status.evaluate`). And the schedule extrapolates: once the gap asked for is
-about a period away, going by how fast it has fallen, the next certificate is set for that moment, sooner or later than
-usual. Runs are only a few periods long, so ending half a period late would cost a tenth of the work.
+Certificates are meant to take less than a quarter of the time. Two things move one away from its regular
+date. A solver may say that the moment is good (`Status.evaluate`). And the schedule extrapolates: once the
+gap asked for is about a period away, going by how fast it has fallen, the next certificate is set for that
+moment, sooner or later than usual. Runs are only a few periods long, so ending half a period late would cost
+a tenth of the work.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ MAX_SHARE_WHEN_SOONER = 0.6  # where extrapolation sets an evaluation earlier th
 
 FIRST_EPOCHS = 4  # until the first evaluation, at most
 FIRST_EPOCHS_WITH_ESTIMATE = 8
-ESTIMATE_MARGIN = 0.25  # an estimate must be below the target by this part, where an evaluation costs an epoch
+ESTIMATE_MARGIN = (
+    0.25  # an estimate must be below the target by this part, where an evaluation costs an epoch
+)
 OVERSHOOT = 1.25  # times the work after which the gap asked for is expected
 SOONEST, LATEST = 0.3, 2.0  # times the usual period: bounds on what extrapolation may make of it
 INITIAL_GAP = 3.0  # the relative gap from which the first evaluation's is taken to have fallen
@@ -52,17 +56,22 @@ class Size(NamedTuple):
         return Counts(self.n, 0, int(1.5 * self.nnz))
 
     def evaluation_cost(self, dual_density: float = 0.0) -> float:
-        """Nanoseconds of an evaluation, roughly: it reads all entries in order, and has work for each row and column.
+        """Nanoseconds of an evaluation, roughly: it reads all entries in order, and has work for each row and
+        column.
 
-        Rows with a dual that is not 0, a share ``dual_density`` of all, are added up besides. The constants here and in
-        `training_cost` were measured on one machine; they need only be right in proportion.
+        Rows with a dual that is not 0, a share ``dual_density`` of all, are added up besides. The constants
+        here and in `training_cost` were measured on one machine; they need only be right in proportion.
         """
-        gather = 1.0 + 1.2 * min(1.0, self.d / 60_000) + 2.0 * min(1.0, self.d / 1_200_000)  # beyond the caches
+        gather = (
+            1.0 + 1.2 * min(1.0, self.d / 60_000) + 2.0 * min(1.0, self.d / 1_200_000)
+        )  # beyond the caches
         add = (0.6 + min(1.0, self.d / 30_000)) * dual_density
         return (gather + add) * self.nnz + 12.0 * self.n + 4.0 * self.d + 80_000.0
 
     def training_cost(self, counts: Counts) -> float:
-        """Nanoseconds of row visits in random order, which cost more where rows and model exceed the caches."""
+        """Nanoseconds of row visits in random order, which cost more where rows and model exceed the
+        caches.
+        """
         entry = 1.2 + 1.2 * min(1.0, self.nnz / 4_000_000) + 0.9 * min(1.0, self.d / 1_200_000)
         return entry * counts.entries + 30.0 * counts.visits
 
@@ -72,7 +81,7 @@ class Timetable(NamedTuple):
 
     due: int  # visits at which the next evaluation is due
     certificates: int = 0  # so far
-    at: Counts = Counts()  # noqa: RUF009  (immutable) when the last one was made
+    at: Counts = Counts()
     gap: float = INITIAL_GAP  # relative, at the last one
 
 
@@ -83,12 +92,16 @@ class Schedule(NamedTuple):
     tol: float
     estimates_gap: bool = False  # the solver can tell roughly how far it is
     in_epochs: bool = False  # its points are best where an epoch ends
-    cost_factor: float = 1.0  # what an evaluation costs besides, as a multiple: sweeps that improve the dual point
+    cost_factor: float = (
+        1.0  # what an evaluation costs besides, as a multiple: sweeps that improve the dual point
+    )
     every: int | None = None  # visits after each of which an evaluation is asked for
     only_every: bool = False  # at these and at no other moments
 
     @classmethod
-    def of(cls, solver: AnySolver, problem: Problem, tol: float, every: int | None, only_every: bool) -> Schedule:
+    def of(
+        cls, solver: AnySolver, problem: Problem, tol: float, every: int | None, only_every: bool
+    ) -> Schedule:
         """The schedule of a run."""
         sweeps = solver.dual_sweeps  # each costs about three evaluations, and the result another one
         factor = 2.0 + 3.0 * sweeps if sweeps else 1.0
@@ -97,7 +110,9 @@ class Schedule(NamedTuple):
 
     @property
     def target(self) -> float:
-        """The relative gap at which a solver is to expect that ``tol`` is reached: less, where evaluations are dear."""
+        """The relative gap at which a solver is to expect that ``tol`` is reached: less, where evaluations
+        are dear.
+        """
         dear = self.size.evaluation_cost(0.5) / self.size.training_cost(self.size.epoch)
         return self.tol / (1.0 + ESTIMATE_MARGIN * dear)
 
@@ -108,7 +123,9 @@ class Schedule(NamedTuple):
     def after(self, table: Timetable, now: Counts, gap: float, dual_density: float) -> Timetable:
         """The timetable after an evaluation that found a relative gap of ``gap``."""
         table = table._replace(certificates=table.certificates + 1)
-        recent = Counts(now.visits - table.at.visits, now.updates - table.at.updates, now.entries - table.at.entries)
+        recent = Counts(
+            now.visits - table.at.visits, now.updates - table.at.updates, now.entries - table.at.entries
+        )
         due = table.due
         if recent.visits > 0:
             period = self._period(recent, now.visits, dual_density)
@@ -116,7 +133,9 @@ class Schedule(NamedTuple):
         return Timetable(due, table.certificates, now, gap)
 
     def wants(self, table: Timetable, now: Counts, status: Status, moved: bool, dual_density: float) -> bool:
-        """Whether to evaluate now. Where nothing moved: always, as no limit that counts visits could end such a run."""
+        """Whether to evaluate now. Where nothing moved: always, as no limit that counts visits could end such
+        a run.
+        """
         if not moved:
             return True
         if self.every and now.visits // self.every > table.at.visits // self.every:
@@ -142,8 +161,8 @@ class Schedule(NamedTuple):
     def _period(self, recent: Counts, visits: int, dual_density: float) -> int:
         """Visits until the next evaluation, such that evaluating takes less than a quarter of the time.
 
-        On tiny data that is hundreds of epochs, which take no time and look odd, and on very wide data too many: there
-        the first evaluations come earlier, after 4, 8, 16... epochs.
+        On tiny data that is hundreds of epochs, which take no time and look odd, and on very wide data too
+        many: there the first evaluations come earlier, after 4, 8, 16... epochs.
         """
         share = SHARE_WITH_ESTIMATE if self.estimates_gap else SHARE
         first = FIRST_EPOCHS_WITH_ESTIMATE if self.estimates_gap else FIRST_EPOCHS
@@ -159,9 +178,11 @@ class Schedule(NamedTuple):
     def _extrapolated(
         self, table: Timetable, period: int, recent: Counts, now: Counts, gap: float, dual_density: float
     ) -> int:
-        """The period, or the visits to the gap asked for, where these are about as many and the gap falls on as it did.
+        """The period, or the visits to the gap asked for, where these are about as many and the gap falls on
+        as it did.
 
-        A gap that does not fall as expected must not make evaluating expensive: coming sooner has a budget of its own.
+        A gap that does not fall as expected must not make evaluating expensive: coming sooner has a budget of
+        its own.
         """
         if not 0.0 < self.tol < gap < table.gap < math.inf:
             return period
@@ -169,7 +190,9 @@ class Schedule(NamedTuple):
         if left > LATEST * period:
             return period
         left = max(left, SOONEST * period)
-        then = Counts(*(int(done + left / recent.visits * part) for done, part in zip(now, recent, strict=True)))
+        then = Counts(
+            *(int(done + left / recent.visits * part) for done, part in zip(now, recent, strict=True))
+        )
         spent = (table.certificates + 1) * self._cost(dual_density)
         if left < period and spent > MAX_SHARE_WHEN_SOONER * self.size.training_cost(then):
             return period

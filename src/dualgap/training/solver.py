@@ -1,8 +1,9 @@
 """The contract between the training loop and a solver.
 
-A solver is a frozen dataclass whose fields are its options. It keeps no state of its own: ``start`` makes a state, a
-NamedTuple of arrays and numbers, and ``step`` takes it further. Arrays may be changed in place, numbers are replaced.
-Saved with NumPy, a state is a checkpoint, and a run that goes on from it is the same bit for bit.
+A solver is a frozen dataclass whose fields are its options. It keeps no state of its own: ``start`` makes a
+state, a NamedTuple of arrays and numbers, and ``step`` takes it further. Arrays may be changed in place,
+numbers are replaced. Saved with NumPy, a state is a checkpoint, and a run that goes on from it is the same
+bit for bit.
 
 A solver never reports a value. It offers points, and the problem evaluates them.
 """
@@ -38,9 +39,9 @@ S = TypeVar("S", bound=State)
 class Status(NamedTuple):
     """What a step says besides its new state.
 
-    ``evaluate`` tells how good a moment this is to evaluate the solver's point: "no" better than another, "convenient"
-    (an epoch ends, or the work at hand is done), "target_expected" (by the solver's own estimate the gap asked for is
-    reached) or "required" (the next step begins with the evaluation).
+    ``evaluate`` tells how good a moment this is to evaluate the solver's point: "no" better than another,
+    "convenient" (an epoch ends, or the work at hand is done), "target_expected" (by the solver's own estimate
+    the gap asked for is reached) or "required" (the next step begins with the evaluation).
     """
 
     evaluate: Literal["no", "convenient", "target_expected", "required"] = "no"
@@ -61,15 +62,14 @@ class Capabilities(NamedTuple):
     streams: bool = False  # it can learn from rows that come and go
     in_epochs: bool = False  # its points are best where an epoch ends
     estimates_gap: bool = False  # its steps may say "target_expected"
+    evaluated_steps: bool = False  # its steps say "required": each begins with an evaluation
     own_stops: tuple[str, ...] = ()  # options that end a run by a rule of its own
 
 
 class Steps(Protocol[S]):
     """What works on a state: a solver, or a solver together with the threads and files that it has open."""
 
-    def step(
-        self, problem: Problem, state: S, budget: int, news: Evaluation | None
-    ) -> tuple[S, Status]: ...
+    def step(self, problem: Problem, state: S, budget: int, news: Evaluation | None) -> tuple[S, Status]: ...
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ class Solver(ABC, Generic[S]):
     def identity(self) -> str:
         """The solver with its options, but for those that only end a run: a run is resumed by the same."""
         stops = self.capabilities.own_stops
-        options = (f"{item.name}={getattr(self, item.name)!r}" for item in fields(self) if item.name not in stops)
+        options = (
+            f"{item.name}={getattr(self, item.name)!r}" for item in fields(self) if item.name not in stops
+        )
         return f"{self.name}({', '.join(options)})"
 
     # What every solver has.
@@ -98,14 +100,12 @@ class Solver(ABC, Generic[S]):
         """The first state, at a starting point if one is given and of use."""
 
     @abstractmethod
-    def step(
-        self, problem: Problem, state: S, budget: int, news: Evaluation | None
-    ) -> tuple[S, Status]:
+    def step(self, problem: Problem, state: S, budget: int, news: Evaluation | None) -> tuple[S, Status]:
         """Work for ``budget`` visits of rows, or less where a pause is worth while.
 
-        A solver may exceed the budget by what it cannot cut (a batch, a cut, a step of Newton). It must make no
-        difference into which budgets the work is cut. ``news`` is the evaluation of the present point; it is handed
-        over exactly once, right after it was made, so it is no part of the state.
+        A solver may exceed the budget by what it cannot cut (a batch, a cut, a step of Newton). It must make
+        no difference into which budgets the work is cut. ``news`` is the evaluation of the present point; it
+        is handed over exactly once, right after it was made, so it is no part of the state.
         """
 
     @abstractmethod
@@ -121,7 +121,9 @@ class Solver(ABC, Generic[S]):
         """Refuse options that do not suit the data, or a run of that many visits; called before ``start``."""
 
     def plan(self, problem: Problem, tol: float) -> list[str]:
-        """What the solver's theory promises for this problem, in sentences; called by ``plan`` instead of training."""
+        """What the solver's theory promises for this problem, in sentences; called by ``plan`` instead of
+        training.
+        """
         return [f"{self.name} has no useful bound on its steps; it stops when its certificate proves the gap"]
 
     def resolved(self, problem: Problem) -> AnySolver:
@@ -129,7 +131,9 @@ class Solver(ABC, Generic[S]):
         return self
 
     def set_target(self, state: S, tol: float) -> S:
-        """The state of a run that is to end at a relative gap of ``tol``; called when a run begins or is resumed."""
+        """The state of a run that is to end at a relative gap of ``tol``; called when a run begins or is
+        resumed.
+        """
         return state
 
     def opened(self, problem: Problem, state: S) -> AbstractContextManager[Steps[S]]:

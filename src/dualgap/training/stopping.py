@@ -1,10 +1,10 @@
 """When to stop. A rule looks at a record and gives a reason or None; rules are combined with ``|``.
 
-Only certified records can prove a gap. Limits on visits and seconds count at any record; the loop then certifies what
-it has before it hands it back.
+Only certified records can prove a gap. Limits on visits and seconds count at any record; the loop then
+certifies what it has before it hands it back.
 
-A rule keeps nothing itself. What it has to remember between records is a NamedTuple of numbers and arrays that the loop
-hands over and keeps in the `Run`, so that a resumed run stops where an uninterrupted one does.
+A rule keeps nothing itself. What it has to remember between records is a NamedTuple of numbers and arrays
+that the loop hands over and keeps in the `Run`, so that a resumed run stops where an uninterrupted one does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ class Reason(NamedTuple):
 
 
 INTERRUPTED = Reason("interrupted", "interrupted; this is the best model so far")
-
 
 
 def broken(message: str) -> Reason:
@@ -127,7 +126,9 @@ class MaxVisits(Memoryless):
         """Count visits of rows."""
         if record.visits < self.limit:
             return None
-        return _limit_reached(self.name, "visits", self.limit, record.visits, record.visits > self.limit, record)
+        return _limit_reached(
+            self.name, "visits", self.limit, record.visits, record.visits > self.limit, record
+        )
 
     def allowance(self, visits: int) -> float:
         """What is left."""
@@ -151,7 +152,9 @@ class MaxEpochs(Memoryless):
         """Count visits of rows."""
         if record.visits < self.visits:
             return None
-        return _limit_reached(self.name, "epochs", self.limit, record.epochs, record.visits > self.visits, record)
+        return _limit_reached(
+            self.name, "epochs", self.limit, record.epochs, record.visits > self.visits, record
+        )
 
     def allowance(self, visits: int) -> float:
         """What is left."""
@@ -160,7 +163,11 @@ class MaxEpochs(Memoryless):
 
 def _limit_reached(name: str, unit: str, limit: float, done: float, exceeded: bool, record: Record) -> Reason:
     """A solver may exceed a limit by what it cannot cut; the reason then says how far it came."""
-    made = f"{done:.6g} {unit} ({name}={limit:g}, and the last step was not cut)" if exceeded else f"{limit:g} {unit}"
+    made = (
+        f"{done:.6g} {unit} ({name}={limit:g}, and the last step was not cut)"
+        if exceeded
+        else f"{limit:g} {unit}"
+    )
     return Reason(
         name,
         f"stopped after {made} at relative gap {record.certificate.relative_gap:.3g}; "
@@ -195,7 +202,8 @@ class History(NamedTuple):
 
 @dataclass(frozen=True)
 class Stalled:
-    """The relative gap is not below ``factor`` times what it was ``visits`` visits ago, or it is all rounding.
+    """The relative gap is not below ``factor`` times what it was ``visits`` visits ago, or it is all
+    rounding.
 
     The relative gap, because where the primal value is far off a dual value that still rises is progress too.
     """
@@ -239,7 +247,9 @@ class Stalled:
 
 
 class Patience(NamedTuple):
-    """What early stopping remembers: the smallest loss on held-out rows, and how many certificates ago it was."""
+    """What early stopping remembers: the smallest loss on held-out rows, and how many certificates ago it
+    was.
+    """
 
     best: float
     since: int
@@ -266,7 +276,8 @@ class NotImproving:
             return None, memory
         reason = Reason(
             "early",
-            f"stopped early: the loss on held-out rows was last seen to fall {memory.since} certificates ago, to "
+            f"stopped early: the loss on held-out rows was last seen to fall {memory.since} certificates "
+            "ago, to "
             f"{memory.best:.6g}, and that model is handed back",
         )
         return reason, memory

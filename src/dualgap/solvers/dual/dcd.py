@@ -2,37 +2,17 @@
 
     maximise  D(beta) = -1/N sum_i c_i phi*(-beta_i) - lam/2 |w(beta)|^2 + bias term
 
-one coordinate at a time, exactly (Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithm 1 and 3;
+one coordinate at a time, exactly (Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithms 1 and 3;
 Shalev-Shwartz and Zhang, JMLR 2013). w = w(beta) and b = b(beta) are kept up to date, so a step costs the
 entries of one row. An epoch visits the active rows in a fresh random order: cyclic order is hopeless, and
 shuffled blocks of 512 neighbours cost 3 to 18 times the passes on real files, whose neighbours are alike.
-Groups of four, where rows are short, hardly cost any, and what belongs to a row (dual, label, weight, length,
+Groups of four, where rows are short, hardly cost any, and what belongs to a row (dual, label, weight, norm,
 offset) is fetched once for all four.
 
 With G the slope of the negated dual along a coordinate (left and right derivative where it has a kink), PG is
 its projection, 0 where the row is optimal.
 
-Guesses. At w = w(beta) the duality gap is a sum over rows, 1/N sum_i c_i (phi(s_i) + phi*(-beta_i) + beta_i
-s_i), so visits tell what it is about: every fourth is looked at, and some hundreds make a guess. Rows that
-have left or rest are not in it, and those just visited have no gap for the moment; each evaluation says by
-which factor the last guess was wrong. Where the guess says that the gap asked for is reached, the solver
-pauses to be evaluated. A guess never counts as more than that.
-
-Shrinking. A row that a visit finds at a bound or kink with its slopes pointing firmly there (left < 0 <
-right) leaves the active rows at once. It comes back when an evaluation, which computes the scores of all rows
-anyway, finds that it is no longer optimal. Where the gap of the active rows has fallen tenfold and no
-evaluation comes, the solver looks at the others itself, in the order in which they lie in memory, but for
-those whose slopes cannot have changed sign: a score moves by at most |x| |w - anchor|, the anchor being the w
-of the last look at all rows. On data of few columns that leaves few to read, on text it does not help. The
-rule of Hsieh et al. brings all rows back every so often, and lets them go an epoch later: twice the work on
-text.
-
-Resting. A visit that gains less than visits did on average in the epoch before makes the row rest for 1
-epoch, then 3, 7... up to 31, until a visit gains as much as others again. (The frequencies of Glasmachers and
-Dogan, ACML 2013, adapt to the gains more smoothly; powers of two need one byte a row.) Where C is large most
-active rows lie between their bounds and hardly move: resting saves half to three quarters of the work to 1e-4
-there. An epoch begins by going through the active rows for those that are awake, and shuffles only these:
-often they are one in twenty.
+Which rows are visited: see ``shrinking.py``. When the solver asks to be evaluated: see ``gap_estimate.py``.
 
 Foresight. In a first epoch w is the sum of the few rows seen so far: scores are much too small, and where C
 is small row after row steps to its upper bound, to come back in later epochs. The t rows seen are as good a
@@ -45,233 +25,248 @@ problem would have hardly any regularisation while t is small; so the factor is 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.geometry import DualGeometry
+from ...core.losses import Loss
 from ...core.problem import Evaluation, Point, Problem
+from ...data.fetching import fetch_ahead, fetch_number
+from ...data.rows import Batch
 from ...runtime.arrays import Floats, Words
-from ...runtime.errors import InputError
-from ...runtime.jit import kernel, prefetch
+from ...runtime.counts import Counts
+from ...runtime.jit import kernel
+from ...runtime.options import option
 from ...runtime.random import generator, shuffle_groups
-from ...training.loop import Counts
+from ...training.solver import Capabilities, Solver, Status
 from ...training.stopping import Reason
-from .warm import dual_start
+from .gap_estimate import WINDOW, GapEstimate, dual_value
+from .shrinking import (
+    ABSENT,
+    SHRUNK,
+    longer_cooldown,
+    projected_slope,
+    remove_shrunk,
+    restore,
+    scan_shrunk,
+    schedule_epoch,
+)
+from .start import dual_start
 
-_FAR, _NEAR, _NEXT = (
-    12,
-    5,
-    1,
-)  # visits ahead at which a row's numbers, its entries, its part of w are asked for
-_GROUP, _SHORT = 4, 150  # neighbours that are visited together where rows have so many entries or fewer
-_FEW = 8192  # or fewer rows stay in the cache, and go alone
-_SURE = 1.0 - 1e-6  # slack is kept in float32, and must not be rounded up
-_WINDOW = 256  # rows that a guess is made of, if there are as many
-_TRUST = 2.0  # gap over guess, until an evaluation says more
-_FORESIGHT = 20.0  # 1/r at most
-_SOLVED = 0.1  # part to which the gap of active rows falls before the others are worth a look
-
-# One byte a row: how many epochs it still rests (5 bits), how long it does so at a time (3 bits above them);
-# or GONE.
-_RESTS, _LONGEST = 31, 5
-_GONE, _ABSENT = 255, 254  # has left for now; has weight 0
+GROUP, SHORT = 4, 150  # neighbours that are visited together where rows have so many entries or fewer
+FEW = 8192  # or fewer rows stay in the cache, and are visited one by one
+MAX_FORESIGHT = 20.0  # 1/r at most
+SOLVED = 0.1  # part to which the gap of active rows falls before the others are worth a look
 
 
-class Guess(NamedTuple):
-    """What visits tell of the duality gap. Values are N times those of the problem in mean form."""
+class Gains(NamedTuple):
+    """Gains of the dual value, to first order: what decides which rows cool down."""
 
-    tol: float = 0.0  # the relative gap asked for; 0: none
-    worth: float = 0.0  # the dual value when it was last computed; 0 before
-    tally: float = 0.0  # gaps of the rows looked at since the last guess
-    tallied: int = 0  # their number
-    gap: float = math.inf  # the last guess of the active rows' gap; infinite where there is none
-    known: float = math.inf  # their gap when rows last came back; infinite where it is not known yet
-    trust: float = _TRUST  # the gap that an evaluation found, over the guess before it
+    total: float = 0.0  # of this epoch's visits so far
+    since: int = 0  # visits when this epoch began
+    mean: float = 0.0  # of a visit, in the epoch before
 
 
-class Sweep(NamedTuple):
-    """Where the solver stands, between rows of an epoch or between epochs."""
+class Cursor(NamedTuple):
+    """Where the sweeps stand, between visits or between epochs."""
 
     b: float
-    active: int  # the first so many rows of the order take part, but for those that left in this epoch
-    left: int = 0  # so many did
-    awake: int = 0  # the first so many of the epoch's turns are taken; other active rows rest
-    position: int = -1  # the next turn; -1 before an epoch is shuffled
-    scanned: int = -1  # how many rows a look at those that have left has passed; -1 when there is none
-    anchor: float = math.nan  # the bias of the anchor; NaN before there is one
-    gained: float = 0.0  # by the visits of this epoch so far
-    begun: int = 0  # visits when the epoch began
-    usual: float = 0.0  # gain of a visit in the epoch before
-    foresight: float = 0.0  # 1/r in a first epoch, 0 otherwise
-    asked: bool = False  # the solver has paused since it last looked at rows that had left
-    paused: bool = (
-        False  # the gap asked for seems reached, or the active rows are solved and others worth a look
-    )
+    active: int  # the first so many of the active rows count, but for those shrunk in this epoch
+    shrunk: int = 0  # so many were
+    scheduled: int = 0  # the first so many rows of the schedule are visited in this epoch
+    position: int = -1  # the next one; -1 before an epoch is scheduled
+    scanned: int = -1  # how many rows a scan of the shrunk ones has passed; -1 when there is none
+    anchor_b: float = math.nan  # the bias of the anchor; NaN before there is one
+    gains: Gains = Gains()
+    foresight: float = 0.0  # 1/r during a first epoch, else 0
+    asked: bool = False  # an evaluation was asked for since rows were last restored
+    paused: bool = False  # the gap asked for seems reached, or the active rows are solved
     settled: bool = False  # an evaluation found all rows within pg_tol, or none is left to move
-    epochs: int = 0
-    visits: int = 0
-    updates: int = 0
-    entries: int = 0
-    guess: Guess = Guess()
+    counts: Counts = Counts()
+    estimate: GapEstimate = GapEstimate()
+
+
+class Sweeps(NamedTuple):
+    """The state of a `ShrinkingSweeper`."""
+
+    active_rows: Any  # uint32; mostly as they lie in memory; what comes after the active ones is of no use
+    schedule: Any  # uint32; the rows that this epoch visits, shuffled
+    cooldown: Any  # uint8; see shrinking.py
+    slack: (
+        Any  # float32; by how much the score at the anchor of a shrunk row may change before it is restored
+    )
+    anchor: Floats  # w when all rows were last looked at
+    rng: Words
+    cursor: Cursor
 
 
 class State(NamedTuple):
     """w = w(beta) at all times."""
 
-    w: Any  # float64
-    beta: Any  # float64
-    # uint32; the active rows come first, mostly as they lie in memory; what comes after them is of no use
-    order: Any
-    turns: Any  # uint32; the rows that this epoch visits, shuffled
-    rest: Any  # uint8
-    # float32; by how much the score at the anchor of a row that has left may change before it comes back
-    slack: Any
-    anchor: Any  # float64; w when all rows were last looked at
-    rng: Any  # the generator's words
-    sweep: Sweep
+    w: Floats
+    beta: Floats
+    sweeps: Sweeps
 
     @property
     def counts(self) -> Counts:
-        """What the loop wants to know."""
-        return Counts(self.sweep.visits, self.sweep.updates, self.sweep.entries)
+        """Work done so far."""
+        return self.sweeps.cursor.counts
 
-    @property
-    def paused(self) -> bool:
-        """A good moment to evaluate."""
-        return self.sweep.paused
+    def at(self, **changes: Any) -> State:
+        """The same with other values in the cursor."""
+        return self._replace(sweeps=self.sweeps._replace(cursor=self.sweeps.cursor._replace(**changes)))
 
-    @property
-    def hopeful(self) -> bool:
-        """Whether the gap asked for seems to be reached."""
-        guess = self.sweep.guess
-        return guess.trust * guess.gap <= guess.tol * guess.worth
+
+class Manner(NamedTuple):
+    """How rows are visited."""
+
+    shrinking: bool
+    group: int  # neighbours that are visited together
 
 
 @dataclass(frozen=True)
-class DCD:
+class ShrinkingSweeper:
+    """A `DualSweeper` with shrinking, cool-down and an estimate of the gap."""
+
+    manner: Manner
+    foresight: float = 0.0
+
+    def begin(self, batch: Batch, b: float, seed: int, d: int) -> Sweeps:
+        """All rows of positive weight are active."""
+        absent = batch.weight == 0.0
+        here = np.arange(absent.size, dtype=np.uint32)
+        if absent.any():
+            here = here[~absent]
+        return Sweeps(
+            active_rows=here,
+            schedule=np.zeros_like(here),
+            cooldown=absent * np.uint8(ABSENT),
+            slack=np.zeros(absent.size, dtype=np.float32),
+            anchor=np.zeros(d),
+            rng=generator(seed),
+            cursor=Cursor(b, here.size, foresight=self.foresight),
+        )
+
+    def sweep(
+        self,
+        batch: Batch,
+        loss: Loss,
+        geometry: DualGeometry,
+        w: Floats,
+        beta: Floats,
+        state: Sweeps,
+        budget: int,
+    ) -> Sweeps:
+        """Visit rows until the budget is spent or the active ones are as good as solved."""
+        cursor = sweep(batch, loss, geometry, w, beta, state, self.manner, budget)
+        return state._replace(cursor=cursor)
+
+
+@dataclass(frozen=True)
+class DCD(Solver[State]):
     """Dual coordinate descent."""
 
-    seed: int = field(default=0, metadata={"help": "seed of the random order"})
-    shrinking: bool = field(
-        default=True,
-        metadata={"help": "leave rows out that sit firmly at a bound, rest those that gain little"},
+    seed: int = option(0, "seed of the random order")
+    shrinking: bool = option(
+        True, "leave rows out that sit firmly at a bound, let those cool down that gain little"
     )
-    pg_tol: float = field(
-        default=0.0,
-        metadata={"help": "also stop when the projected gradients of all rows range within this (0: never)"},
+    pg_tol: float = option(
+        0.0, "also stop when the projected gradients of all rows range within this (0: never)", low=0
     )
 
     name = "dcd"
     summary = "dual coordinate descent with shrinking: fast to any accuracy, for every loss"
-    own_stops = ("pg_tol",)  # options that end a run by a rule of its own
+    capabilities = Capabilities(moves_bias=True, estimates_gap=True, own_stops=("pg_tol",))
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.pg_tol) and self.pg_tol >= 0):
-            raise InputError(f"pg_tol={self.pg_tol!r} must be a finite number >= 0 (0 switches the rule off)")
+    def _sweeper(self, problem: Problem, foresight: float = 0.0) -> ShrinkingSweeper:
+        group = GROUP if problem.source.nnz <= SHORT * problem.source.n else 1
+        return ShrinkingSweeper(Manner(self.shrinking, group), foresight)
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at beta = 0, or at the dual point of a warm start."""
         w, b, beta = dual_start(problem, warm)
-        source = problem.source
-        absent = source.weight == 0.0
-        here = np.arange(source.n, dtype=np.uint32)
-        if source.epoch_size < source.n:
-            here = here[~absent]
-        rest = absent * np.uint8(_ABSENT)
-        foresight = 0.0 if beta.any() else _foresight(problem)
-        sweep = Sweep(b, here.size, foresight=foresight)
-        slack = np.zeros(source.n, dtype=np.float32)
-        return State(
-            w, beta, here, np.zeros_like(here), rest, slack, np.zeros_like(w), generator(self.seed), sweep
-        )
+        sweeper = self._sweeper(problem, 0.0 if beta.any() else _foresight(problem))
+        return State(w, beta, sweeper.begin(problem.source.batch, b, self.seed, problem.source.d))
 
-    def aim(self, state: State, tol: float) -> State:
-        """Pause where a relative gap of ``tol`` seems to be reached."""
-        return state._replace(sweep=state.sweep._replace(guess=state.sweep.guess._replace(tol=tol)))
+    def set_target(self, state: State, tol: float) -> State:
+        """Ask for an evaluation where a relative gap of ``tol`` seems to be reached."""
+        return state.at(estimate=state.sweeps.cursor.estimate._replace(tol=tol))
 
-    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
         """Visit rows until the budget is spent or those that are active are as good as solved."""
-        (part,) = problem.source.parts()
-        if last is not None:  # w(beta), computed anew: rounding errors do not pile up
-            state.w[:] = last.w_of_dual
-            state = self.notice(problem, state._replace(sweep=state.sweep._replace(b=last.b)), last)
-            if state.sweep.settled:
-                return state
-        sweep = _sweep(
-            *part.batch,
-            problem.loss,
-            problem.scale,
-            problem.bias.centre,
-            problem.bias_rate,
-            *state[:8],
-            state.sweep,
-            self.shrinking,
-            _group(problem),
-            budget,
+        if news is not None:  # w(beta), computed anew: rounding errors do not accumulate
+            state.w[:] = news.w_of_dual
+            state = self.take_news(problem, state.at(b=news.b), news)
+            if state.sweeps.cursor.settled:
+                return state, self._status(state)
+        w, beta, sweeps = state
+        sweeps = self._sweeper(problem).sweep(
+            problem.source.batch, problem.loss, problem.dual_geometry, w, beta, sweeps, budget
         )
-        return state._replace(sweep=Sweep(*sweep))
+        state = State(w, beta, sweeps)
+        return state, self._status(state)
 
-    def notice(self, problem: Problem, state: State, last: Evaluation) -> State:
-        """Call back the rows that an evaluation found wanting, and only those.
+    def _status(self, state: State) -> Status:
+        cursor = state.sweeps.cursor
+        ended = None
+        if cursor.settled and self.pg_tol == 0.0:
+            ended = Reason("optimal", "no row can be improved any further in float64")
+        elif cursor.settled:
+            ended = Reason(
+                "pg_tol", f"the projected gradients of all rows range within pg_tol={self.pg_tol:g}"
+            )
+        if not cursor.paused:
+            return Status("no", ended)
+        return Status("target_expected" if cursor.estimate.expects_target else "convenient", ended)
 
-        An epoch under way goes on with the rows still to come, and no row leaves in a first one: how often a
-        run is evaluated must not decide where it gets to.
+    def take_news(self, problem: Problem, state: State, news: Evaluation) -> State:
+        """Restore the rows that an evaluation found not to be optimal, and only those.
+
+        An epoch under way goes on with the rows still to come, and no row is shrunk in a first one: how often
+        a run is evaluated must not decide where it gets to.
         """
-        sweep, source = state.sweep, problem.source
-        state.anchor[:] = last.w_of_dual
-        duals = state.beta, state.order, state.rest, state.slack
-        shrinking = self.shrinking and sweep.foresight == 0.0
-        active, high, low = _recall(source.y, last.scores, problem.loss, *duals, shrinking)
-        settled = bool(high - low <= self.pg_tol)
-        position, awake = sweep.position, sweep.awake
+        sweeps, source = state.sweeps, problem.source
+        cursor = sweeps.cursor
+        sweeps.anchor[:] = news.w_of_dual
+        shrinking = self.shrinking and cursor.foresight == 0.0
+        active, high, low = restore(source.y, problem.loss, news.scores, state.beta, sweeps, shrinking)
+        position, scheduled = cursor.position, cursor.scheduled
         if position >= 0:
-            coming = state.turns[position:awake]
-            coming = coming[state.rest[coming] != _GONE]
-            position, awake = 0, coming.size
-            state.turns[:awake] = coming
-        sweep = sweep._replace(active=active, left=0, awake=awake, position=position, scanned=-1, asked=False)
-        sweep = sweep._replace(settled=settled, anchor=last.b)
-        sweep = sweep._replace(guess=_corrected(sweep.guess, source.total_weight, last))
-        return state._replace(sweep=sweep)
+            coming = sweeps.schedule[position:scheduled]
+            coming = coming[sweeps.cooldown[coming] != SHRUNK]
+            position, scheduled = 0, coming.size
+            sweeps.schedule[:scheduled] = coming
+        return state.at(
+            active=active,
+            shrunk=0,
+            scheduled=scheduled,
+            position=position,
+            scanned=-1,
+            asked=False,
+            settled=bool(high - low <= self.pg_tol),
+            anchor_b=news.b,
+            estimate=cursor.estimate.corrected(problem.total_weight, news),
+        )
 
     def point(self, problem: Problem, state: State) -> Point:
         """The pair w(beta), beta."""
-        return Point(state.w, state.sweep.b, state.beta)
+        return Point(state.w, state.sweeps.cursor.b, state.beta)
 
     def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
-        sweep = state.sweep  # rows that were all optimal are looked at again at once
-        moved = sweep._replace(b=2.0 * sweep.b - centre, asked=sweep.asked or sweep.settled, settled=False)
-        return state._replace(sweep=moved), sweep.b
+        cursor = state.sweeps.cursor  # rows that were all optimal are looked at again at once
+        moved = state.at(b=2.0 * cursor.b - centre, asked=cursor.asked or cursor.settled, settled=False)
+        return moved, cursor.b
 
     def recompute_primal(self, problem: Problem, state: State) -> State:
-        """w(beta) computed anew, so that rounding errors do not pile up."""
-        w, b = problem.model_of(state.beta, state.sweep.b)
+        """w(beta) computed anew, so that rounding errors do not accumulate."""
+        w, b = problem.model_of(state.beta, state.sweeps.cursor.b)
         state.w[:] = w
-        return state._replace(sweep=state.sweep._replace(b=b))
-
-    def finished(self, state: State) -> Reason | None:
-        """The optional rule on projected gradients; or nothing is left to do."""
-        if not state.sweep.settled:
-            return None
-        if self.pg_tol == 0.0:
-            return Reason("optimal", "no row can be improved any further in float64")
-        return Reason("pg_tol", f"the projected gradients of all rows range within pg_tol={self.pg_tol:g}")
-
-
-def _corrected(guess: Guess, total: float, last: Evaluation) -> Guess:
-    """What an evaluation says of the last guess."""
-    found = total * (last.primal - last.dual)
-    trust = guess.trust
-    if 0.0 < found < math.inf and 0.0 < guess.gap < math.inf:
-        trust = min(max(found / guess.gap, 0.5), 10.0)  # a guess of a few hundred rows is no better than that
-    return Guess(guess.tol, total * last.dual, known=found, trust=trust)
-
-
-def _group(problem: Problem) -> int:
-    """How many neighbours are visited together."""
-    return _GROUP if problem.source.nnz <= _SHORT * problem.source.n else 1
+        return state.at(b=b)
 
 
 def _foresight(problem: Problem) -> float:
@@ -279,45 +274,13 @@ def _foresight(problem: Problem) -> float:
     source = problem.source
     curvature = problem.mean_square / (problem.lam * source.epoch_size) + problem.bias_rate
     r = min(1.0, problem.loss.smoothness) * curvature
-    return min(1.0 / r, _FORESIGHT) if r > 0.0 else _FORESIGHT
+    return min(1.0 / r, MAX_FORESIGHT) if r > 0.0 else MAX_FORESIGHT
 
 
 @kernel
-def _projected(left: float, right: float) -> float:
-    """PG: the slope that is not yet 0 or blocked by a bound."""
-    return right if right < 0.0 else (left if left > 0.0 else 0.0)
-
-
-@kernel
-def _longer_rest(byte: Any) -> int:
-    """The byte of a row that is to rest for twice as long as the last time."""
-    level = min(np.int64(byte) >> 5, _LONGEST - 1) + 1  # type: ignore[operator]
-    return (level << 5) + (1 << level) - 1
-
-
-@kernel
-def _sweep(
-    rows: Any,
-    y: Floats,
-    weight: Floats,
-    squared_norms: Floats,
-    loss: Any,
-    scale: float,
-    centre: float,
-    bias_rate: float,
-    w: Floats,
-    beta: Floats,
-    order: Any,
-    turns: Any,
-    rest: Any,
-    slack: Any,
-    anchor: Floats,
-    rng: Words,
-    sweep: Sweep,
-    shrinking: bool,
-    group: int,
-    budget: int,
-) -> Sweep:
+def sweep(
+    batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, state: Any, manner: Any, budget: int
+) -> Cursor:
     """Epochs over the active rows, until ``budget`` rows are visited or the active rows are as good as
     solved.
 
@@ -325,26 +288,25 @@ def _sweep(
     c_i/N:
         beta_i' = argmax -phi*(-beta') - s (beta' - beta_i) - q/2 (beta' - beta_i)^2,   s = <w, x_i> + b
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
-    In a first epoch w, b - centre and q count as ``longer`` times as long, and no row leaves.
+    In a first epoch w, b - centre and q count as ``longer`` times as long, and no row is shrunk.
     """
-    (
-        b,
-        active,
-        left,
-        awake,
-        position,
-        scanned,
-        anchor_b,
-        gained,
-        begun,
-        usual,
-        foresight,
-        asked,
-        _,
-        settled,
-    ) = sweep[:14]
-    epochs, visits, updates, entries, guess = sweep[14:]
-    tol, worth, tally, tallied, gap, known, trust = guess
+    rows, y, weight, squared_norms = batch
+    scale, centre, bias_rate = geometry
+    shrinking, group = manner
+    active_rows, schedule, cooldown, slack = state.active_rows, state.schedule, state.cooldown, state.slack
+    anchor, rng, cursor = state.anchor, state.rng, state.cursor
+    b, active, shrunk, scheduled, position = (
+        cursor.b,
+        cursor.active,
+        cursor.shrunk,
+        cursor.scheduled,
+        cursor.position,
+    )
+    scanned, anchor_b, foresight, asked = cursor.scanned, cursor.anchor_b, cursor.foresight, cursor.asked
+    gained, since, usual = cursor.gains
+    visits, updates, entries = cursor.counts
+    tol, dual, tally, tallied, gap, known, trust = cursor.estimate
+    settled = cursor.settled
     paused = solved = False
     stop = visits + budget
     while visits < stop and not paused:
@@ -352,25 +314,10 @@ def _sweep(
             if math.isnan(anchor_b):
                 anchor_b = b
                 anchor[:] = w
-            scanned, active, seen, read = _scan(
-                rows,
-                y,
-                squared_norms,
-                loss,
-                b,
-                w,
-                beta,
-                order,
-                rest,
-                slack,
-                anchor,
-                anchor_b,
-                active,
-                scanned,
-                stop - visits,
-            )
+            place = (anchor_b, active, scanned)
+            scanned, active, seen, read = scan_shrunk(batch, loss, w, beta, state, b, place, stop - visits)
             visits += seen
-            begun += seen
+            since += seen
             entries += read
             if scanned >= 0:
                 break
@@ -378,22 +325,15 @@ def _sweep(
             if settled:
                 break
         if position < 0:
-            active, awake = _wake(order, active, rest, turns)
-            position = left = 0
-            shuffle_groups(rng, turns, awake, group if awake > _FEW else 1)
-        while position < awake and visits < stop and not (paused or solved):
-            if position + _FAR < awake:
-                ahead = turns[position + _FAR]
-                rows.prefetch_offsets(ahead)
-                prefetch(beta, ahead)
-                prefetch(y, ahead)
-                prefetch(weight, ahead)
-                prefetch(squared_norms, ahead)
-            if position + _NEAR < awake:
-                rows.prefetch_row(turns[position + _NEAR])
-            if position + _NEXT < awake:
-                rows.prefetch_weights(turns[position + _NEXT], w)
-            i = turns[position]
+            active, scheduled = schedule_epoch(active_rows, active, cooldown, schedule)
+            position = shrunk = 0
+            shuffle_groups(rng, schedule, scheduled, group if scheduled > FEW else 1)
+        while position < scheduled and visits < stop and not (paused or solved):
+            fetch_ahead(batch, schedule, position, scheduled)
+            fetch_number(beta, schedule, position, scheduled)
+            if position + 1 < scheduled:
+                rows.prefetch_weights(schedule[position + 1], w)
+            i = schedule[position]
             position += 1
             score = rows.dot(i, w) + b
             visits += 1
@@ -407,21 +347,21 @@ def _sweep(
                     loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score
                 )
                 tallied += 1
-                if tallied >= max(active >> 6, min(active, _WINDOW)):
-                    gap = tally / tallied * (active - left)
+                if tallied >= max(active >> 6, min(active, WINDOW)):
+                    gap = tally / tallied * (active - shrunk)
                     tally, tallied = 0.0, 0
-                    paused = trust * gap <= tol * worth
+                    paused = trust * gap <= tol * dual
                     if known < np.inf:
-                        solved = gap <= _SOLVED * known
+                        solved = gap <= SOLVED * known
                     else:
                         known = gap
             low, high = loss.dual_subdifferential(y[i], score, beta[i])
             if shrinking and foresight == 0.0 and low < 0.0 < high:
-                rest[i] = _GONE
+                cooldown[i] = SHRUNK
                 slack[i] = 0.0
-                left += 1
+                shrunk += 1
                 continue
-            projected = _projected(low, high)
+            projected = projected_slope(low, high)
             gain = 0.0
             if projected != 0.0:
                 q = longer * weight[i] * (scale * squared_norms[i] + bias_rate)
@@ -436,161 +376,38 @@ def _sweep(
                     entries += rows.count(i)
             if shrinking:
                 gained += gain
-                rest[i] = _longer_rest(rest[i]) if gain < usual else 0
-        if position >= awake:
+                cooldown[i] = longer_cooldown(cooldown[i]) if gain < usual else 0
+        if position >= scheduled:
             position = -1
             foresight = 0.0
-            epochs += 1
-            if tol > 0.0 and 2 * (visits - begun) > y.shape[0]:
-                worth = _worth(loss, scale, y, weight, beta, w)
-            if visits > begun:
-                usual = gained / (visits - begun)
-                gained, begun = 0.0, visits
-        if solved or active == left:
+            if tol > 0.0 and 2 * (visits - since) > y.shape[0]:
+                dual = dual_value(loss, scale, y, weight, beta, w)
+            if visits > since:
+                usual = gained / (visits - since)
+                gained, since = 0.0, visits
+        if solved or active == shrunk:
             solved = False
             if asked and shrinking:
                 asked = False
                 scanned = 0
                 known = np.inf
-                active, position = _stay(order, active, rest), -1
-                left = 0
+                active, position = remove_shrunk(active_rows, active, cooldown), -1
+                shrunk = 0
             else:
                 asked = paused = True
-    return Sweep(
-        b,
-        active,
-        left,
-        awake,
-        position,
-        scanned,
-        anchor_b,
-        gained,
-        begun,
-        usual,
-        foresight,
-        asked,
-        paused,
-        settled,
-        epochs,
-        visits,
-        updates,
-        entries,
-        Guess(tol, worth, tally, tallied, gap, known, trust),
+    return Cursor(
+        b=b,
+        active=active,
+        shrunk=shrunk,
+        scheduled=scheduled,
+        position=position,
+        scanned=scanned,
+        anchor_b=anchor_b,
+        gains=Gains(gained, since, usual),
+        foresight=foresight,
+        asked=asked,
+        paused=paused,
+        settled=settled,
+        counts=Counts(visits, updates, entries),
+        estimate=GapEstimate(tol, dual, tally, tallied, gap, known, trust),
     )
-
-
-@kernel
-def _stay(order: Any, active: int, rest: Any) -> int:
-    """Take rows that have left out of the order; how many stay."""
-    kept = 0
-    for k in range(active):
-        i = order[k]
-        if rest[i] != _GONE:
-            order[kept] = i
-            kept += 1
-    return kept
-
-
-@kernel
-def _wake(order: Any, active: int, rest: Any, turns: Any) -> tuple[int, int]:
-    """The same, and fill in the rows whose rest is over; how many stay, and how many of them are awake."""
-    kept = awake = 0
-    for k in range(active):
-        i = order[k]
-        if rest[i] == _GONE:
-            continue
-        order[kept] = i
-        kept += 1
-        if rest[i] & _RESTS > 0:
-            rest[i] -= 1
-        else:
-            turns[awake] = i
-            awake += 1
-    return kept, awake
-
-
-@kernel
-def _worth(loss: Any, scale: float, y: Floats, weight: Floats, beta: Floats, w: Floats) -> float:
-    """N D(beta) but for the bias, roughly: plain sums."""
-    total = 0.0
-    for i in range(y.shape[0]):
-        total -= weight[i] * loss.conjugate(y[i], beta[i])
-    square = 0.0
-    for j in range(w.shape[0]):
-        square += w[j] * w[j]
-    return total - 0.5 / scale * square
-
-
-@kernel
-def _scan(
-    rows: Any,
-    y: Floats,
-    squared_norms: Floats,
-    loss: Any,
-    b: float,
-    w: Floats,
-    beta: Floats,
-    order: Any,
-    rest: Any,
-    slack: Any,
-    anchor: Floats,
-    anchor_b: float,
-    active: int,
-    first: int,
-    budget: int,
-) -> tuple[int, int, int, int]:
-    """Call back the rows that have left and should not have, in the order of the data; read those it may be
-    true of.
-
-    Returns where it stopped (-1: at the end), how many rows are active now, and the rows and entries it read.
-    """
-    away = 0.0
-    for j in range(w.shape[0]):
-        away += (w[j] - anchor[j]) ** 2
-    shift = abs(b - anchor_b)
-    seen = read = 0
-    for i in range(first, y.shape[0]):
-        spare = slack[i] - shift
-        if rest[i] != _GONE or (
-            spare > 0.0 and spare * spare > away * squared_norms[i]
-        ):  # by Cauchy and Schwarz
-            continue
-        if seen == budget:
-            return i, active, seen, read
-        left, right = loss.dual_subdifferential(y[i], rows.dot(i, w) + b, beta[i])
-        seen += 1
-        read += rows.count(i)
-        if left < 0.0 < right:
-            slack[i] = _SURE * min(-left, right) - shift - np.sqrt(away * squared_norms[i])
-        else:
-            rest[i] = 0
-            order[active] = i
-            active += 1
-    return -1, active, seen, read
-
-
-@kernel
-def _recall(
-    y: Floats, scores: Floats, loss: Any, beta: Floats, order: Any, rest: Any, slack: Any, shrinking: bool
-) -> tuple[int, float, float]:
-    """Activate the rows that are not firmly at a bound or kink, and only those; how many, and the range of
-    all PG.
-    """
-    high, low = 0.0, 0.0
-    active = 0
-    for i in range(y.shape[0]):
-        if rest[i] == _ABSENT:
-            continue
-        left, right = loss.dual_subdifferential(y[i], scores[i], beta[i])
-        projected = _projected(left, right)
-        high = max(high, projected)
-        low = min(low, projected)
-        if shrinking and left < 0.0 < right:
-            rest[i] = _GONE
-            slack[i] = _SURE * min(-left, right)
-            continue
-        if rest[i] == _GONE:
-            rest[i] = 0
-        order[active] = i
-        active += 1
-    return active, high, low

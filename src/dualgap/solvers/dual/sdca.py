@@ -30,21 +30,28 @@ multiplies its row's loss.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.geometry import DualGeometry
+from ...core.losses import Loss
 from ...core.problem import Evaluation, Point, Problem
+from ...data.fetching import fetch_ahead, fetch_number
+from ...data.rows import Batch
 from ...runtime.arrays import Floats, Words
+from ...runtime.counts import Counts
 from ...runtime.errors import InputError
-from ...runtime.jit import kernel, prefetch
-from ...runtime.random import below, generator, resample, shuffle, uniform
-from ...training.loop import Counts
+from ...runtime.jit import kernel
+from ...runtime.options import option
+from ...runtime.random import below, resample, shuffle, uniform
+from ...training.solver import Capabilities, Solver, Status
 from ...training.stopping import Reason
+from ..order import Order
 from . import averaging
-from .averaging import AVERAGE, LAST, Suffix
-from .warm import dual_start
+from .averaging import AVERAGE, LAST, OUTPUTS, Suffix
+from .start import dual_start
 
 RANDOM, PERMUTATION, CYCLIC, IMPORTANCE, GAPS = ORDERS = (
     "random",
@@ -53,7 +60,6 @@ RANDOM, PERMUTATION, CYCLIC, IMPORTANCE, GAPS = ORDERS = (
     "importance",
     "gaps",
 )
-_FAR, _NEAR = 12, 5  # picks ahead at which a row's numbers, and then its entries, are fetched
 
 
 class Alias(NamedTuple):
@@ -64,80 +70,132 @@ class Alias(NamedTuple):
     threshold: Floats  # take the slot's own row below this, else the other one
     other: Any  # uint32
 
-    @property
-    def grows(self) -> bool:
-        """Tables of gaps come with the first certificate."""
-        return True
+
+class DualSums(NamedTuple):
+    """Sums of the duals over all steps, each brought up to date when its row changes; empty where no mean is
+    asked for.
+    """
+
+    total: Floats  # row by row, the sum of the duals at steps 0..touched-1
+    touched: Any  # int64
+
+
+class Cursor(NamedTuple):
+    """Where the sweeps stand."""
+
+    b: float
+    position: int = -1  # the next pick; -1 before an epoch is laid out
+    counts: Counts = Counts()
+
+
+class Sweeps(NamedTuple):
+    """The state of an `OrderedSweeper`."""
+
+    order: Order
+    alias: Alias
+    sums: DualSums
+    cursor: Cursor
 
 
 class State(NamedTuple):
     """w = w(beta) and b = b(beta) at all times."""
 
     w: Floats
-    b: float
     beta: Floats
-    rows: Any  # uint32; those of positive weight
-    picks: Any  # uint32; the rows of this epoch, in order
-    position: int  # the next one; -1 before an epoch is laid out
-    alias: Alias
-    rng: Words
-    total: Floats  # average: row by row, the sum of the duals at steps 0..touched-1
-    touched: Any  # int64
+    sweeps: Sweeps
     suffix: Suffix
-    steps: float  # after which the iteration bound is met; infinite where it is not asked for
-    counts: Counts
-    paused: bool = False
+    visits: float  # after which the iteration bound is met; infinite where it is not asked for
+
+    @property
+    def counts(self) -> Counts:
+        """Work done so far."""
+        return self.sweeps.cursor.counts
+
+    @property
+    def total(self) -> Floats:
+        """The sum of the duals of all steps so far, the present one left out; empty where no mean is asked
+        for.
+        """
+        total, touched = self.sweeps.sums
+        return total + self.beta * (self.counts.visits - touched) if total.size else total
+
+    def with_b(self, b: float) -> State:
+        """The same with another bias."""
+        return self._replace(sweeps=self.sweeps._replace(cursor=self.sweeps.cursor._replace(b=b)))
 
 
 @dataclass(frozen=True)
-class SDCA:
+class OrderedSweeper:
+    """A `DualSweeper` that visits rows in one of the orders, and may add up their duals."""
+
+    order: str = PERMUTATION
+    sums: bool = False  # of the duals over all steps
+
+    def begin(self, batch: Batch, b: float, seed: int, d: int) -> Sweeps:
+        """No epoch is laid out yet."""
+        order = Order.of(batch, seed)
+        if self.order == CYCLIC:
+            shuffle(order.rng, order.rows, order.rows.size)
+            order.picks[:] = order.rows
+        size = batch.weight.size if self.sums else 0
+        sums = DualSums(np.zeros(size), np.zeros(size, dtype=np.int64))
+        return Sweeps(order, Alias(np.zeros(0), np.zeros(0, dtype=np.uint32)), sums, Cursor(b))
+
+    def sweep(
+        self,
+        batch: Batch,
+        loss: Loss,
+        geometry: DualGeometry,
+        w: Floats,
+        beta: Floats,
+        state: Sweeps,
+        budget: int,
+    ) -> Sweeps:
+        """Make that many visits."""
+        stop = state.cursor.counts.visits + budget
+        cursor = _ascend(batch, loss, geometry, w, beta, state, ORDERS.index(self.order), stop)
+        return state._replace(cursor=cursor)
+
+
+@dataclass(frozen=True)
+class SDCA(Solver[State]):
     """Stochastic dual coordinate ascent."""
 
-    seed: int = field(default=0, metadata={"help": "seed of the random order"})
-    order: str = field(
-        default=PERMUTATION,
-        metadata={
-            "help": "random, permutation (fresh each epoch), cyclic (one), importance (length), gaps (shares)"
-        },
+    seed: int = option(0, "seed of the random order")
+    order: str = option(
+        PERMUTATION,
+        "random, permutation (fresh each epoch), cyclic (one), importance (length), gaps (shares in it)",
+        choices=ORDERS,
     )
-    output: str = field(
-        default=LAST, metadata={"help": "last, average (of the duals from step T0 on) or random (one)"}
+    output: str = option(
+        LAST, "last, average (of the duals from step T0 on) or random (one)", choices=OUTPUTS
     )
-    T0: int = field(
-        default=0,
-        metadata={"help": "first step of the average or the random choice (0: about half of the run)"},
-    )
-    epsilon: float = field(
-        default=0.0,
-        metadata={
-            "help": "also stop after the theory's number of steps to an expected gap of epsilon (0: never)"
-        },
+    T0: int = option(0, averaging.T0_HELP, low=0)
+    epsilon: float = option(
+        0.0,
+        "also stop after the theory's number of steps for an expected gap of epsilon, mean form (0: never)",
+        low=0,
     )
 
     name = "sdca"
     summary = "stochastic dual coordinate ascent in five orders, with averaging, for every loss"
-    own_stops = ("epsilon",)  # options that end a run by a rule of its own
+    capabilities = Capabilities(moves_bias=True, own_stops=("epsilon",))
 
-    def __post_init__(self) -> None:
-        if self.order not in ORDERS:
-            raise InputError(f"order={self.order!r} must be one of {', '.join(ORDERS)}")
+    def check_together(self) -> None:
+        """Averages and bounds go with some orders only."""
         averaging.check_output(self.output, self.T0)
         if self.order == GAPS and self.output != LAST:
             raise InputError(
                 f"order='gaps' draws by the gaps of the last iterate; output={self.output!r} needs another"
-            )
-        if not (math.isfinite(self.epsilon) and self.epsilon >= 0):
-            raise InputError(
-                f"epsilon={self.epsilon!r} must be a finite number >= 0 (0 switches the rule off)"
             )
         if self.epsilon > 0 and self.order != RANDOM:
             raise InputError(
                 f"epsilon={self.epsilon:g} is a bound for order='random' only; set that or leave it out"
             )
 
-    def check(self, problem: Problem, steps: float) -> None:
-        """What can be wrong with the options once the data and the length of the run are known."""
-        averaging.check_T0(self.T0, min(steps, self._bound(problem)[1]))
+    def check(self, problem: Problem, visits: float) -> None:
+        """Averages must begin before the run ends; the bound may be one on averages only."""
+        averaging.check_T0(self.T0, min(visits, self._bound(problem)[1]))
         if self.epsilon > 0 and not math.isfinite(problem.loss.smoothness) and self.output != AVERAGE:
             raise InputError(
                 f"epsilon={self.epsilon:g} is a bound on the averaged iterate for the {problem.loss.name} "
@@ -146,7 +204,7 @@ class SDCA:
             )
 
     def plan(self, problem: Problem, tol: float) -> list[str]:
-        """What the theory promises, in words."""
+        """The iteration bound, in words."""
         epsilon = self.epsilon or tol * problem.value_at_zero
         T0, T = iteration_bound(problem, epsilon)
         what = "the last iterate" if T0 is None else f"the mean of the iterates from step T0={T0:,.0f} on"
@@ -158,103 +216,87 @@ class SDCA:
             "the certificate usually proves that gap much earlier; other orders have no such bound",
         ]
 
+    @property
+    def _sweeper(self) -> OrderedSweeper:
+        return OrderedSweeper(self.order, self.output == AVERAGE)
+
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at beta = 0, or at the dual point of a warm start."""
         w, b, beta = dual_start(problem, warm)
-        rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
-        rng = generator(self.seed)
-        if self.order == CYCLIC:
-            shuffle(rng, rows, rows.size)
-        alias = Alias(np.zeros(0), np.zeros(0, dtype=np.uint32))
+        sweeps = self._sweeper.begin(problem.source.batch, b, self.seed, problem.source.d)
+        rows = sweeps.order.rows
         if self.order == IMPORTANCE:
-            alias = _alias(_importance(problem, rows))
+            sweeps = sweeps._replace(alias=_alias(_importance(problem, rows)))
         T0, T = self._bound(problem)
-        size = beta.size if self.output == AVERAGE else 0
-        total, touched = np.zeros(size), np.zeros(size, dtype=np.int64)
-        suffix = averaging.begin(self.output, T0, beta.size, rows.size)
-        return State(w, b, beta, rows, rows.copy(), -1, alias, rng, total, touched, suffix, T, Counts())
+        return State(w, beta, sweeps, averaging.begin(self.output, T0, beta.size, rows.size), T)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
         """Make that many steps; the windows of averages begin on the way."""
-        (part,) = problem.source.parts()
-        if last is not None:
+        if news is not None:
             if self.output == LAST:  # w(beta) as the evaluation computed it
-                state.w[:] = last.w_of_dual
-                state = state._replace(b=last.b)
+                state.w[:] = news.w_of_dual
+                state = state.with_b(news.b)
             else:
                 state = self.recompute_primal(problem, state)
-            state = self.notice(problem, state, last)
+            state = self.take_news(problem, state, news)
         T0 = self._bound(problem)[0]
         now = state.counts.visits
-        end = int(min(now + budget, max(state.steps, now + 1)))
+        end = int(min(now + budget, max(state.visits, now + 1)))
         while now < end:
             stop = int(min(end, averaging.next_event(self.output, state.suffix, now)))
-            b, position, updates, entries = _ascend(
-                *part.batch,
-                problem.loss,
-                problem.scale,
-                problem.bias_rate,
-                state.w,
-                state.b,
-                state.beta,
-                state.rows,
-                state.picks,
-                state.position,
-                ORDERS.index(self.order),
-                *state.alias,
-                state.rng,
-                state.total,
-                state.touched,
-                now,
-                stop,
+            w, beta, sweeps = state.w, state.beta, state.sweeps
+            sweeps = self._sweeper.sweep(
+                problem.source.batch, problem.loss, problem.dual_geometry, w, beta, sweeps, stop - now
             )
-            now = stop
-            counts = Counts(now, state.counts.updates + updates, state.counts.entries + entries)
-            state = state._replace(b=b, position=position, counts=counts)
+            now, state = stop, state._replace(sweeps=sweeps)
             if stop < end or stop == averaging.next_event(self.output, state.suffix, stop - 1):
-                suffix = averaging.turn(
-                    self.output, T0, state.suffix, now, state.beta, _total(state), state.rng
-                )
+                rng = sweeps.order.rng
+                suffix = averaging.turn(self.output, T0, state.suffix, now, beta, state.total, rng)
                 state = state._replace(suffix=suffix)
-        return state
+        return state, Status(ended=self._ended(state))
+
+    def _ended(self, state: State) -> Reason | None:
+        """The iteration bound, where it is asked for."""
+        visits = state.counts.visits
+        if visits < state.visits:
+            return None
+        return Reason(
+            "epsilon", f"{visits:,} steps made, enough for an expected gap of epsilon={self.epsilon:g}"
+        )
 
     def point(self, problem: Problem, state: State) -> Point:
         """The pair w(beta), beta of the iterate that is asked for."""
-        beta = averaging.offered(self.output, state.suffix, state.counts.visits, state.beta, _total(state))
+        b = state.sweeps.cursor.b
+        beta = averaging.offered(self.output, state.suffix, state.counts.visits, state.beta, state.total)
         if beta is None:
-            return Point(state.w, state.b, state.beta)
+            return Point(state.w, b, state.beta)
         beta = averaging.clipped(problem, beta)
-        return Point(*problem.model_of(beta, state.b), beta)
+        return Point(*problem.model_of(beta, b), beta)
 
     def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
-        return state._replace(b=2.0 * state.b - centre), state.b
+        b = state.sweeps.cursor.b
+        return state.with_b(2.0 * b - centre), b
 
     def recompute_primal(self, problem: Problem, state: State) -> State:
-        """w(beta) computed anew, so that rounding errors do not pile up."""
-        w, b = problem.model_of(state.beta, state.b)
+        """w(beta) computed anew, so that rounding errors do not accumulate."""
+        w, b = problem.model_of(state.beta, state.sweeps.cursor.b)
         state.w[:] = w
-        return state._replace(b=b)
+        return state.with_b(b)
 
-    def notice(self, problem: Problem, state: State, last: Evaluation) -> State:
+    def take_news(self, problem: Problem, state: State, news: Evaluation) -> State:
         """Draw by the rows' shares in the gap as it is now."""
         if self.order != GAPS:
             return state
-        shares = _gaps(problem.source.y, problem.source.weight, problem.loss, last.scores, state.beta)[
-            state.rows
+        source = problem.source
+        shares = _gaps(source.y, source.weight, problem.loss, news.scores, state.beta)[
+            state.sweeps.order.rows
         ]
         total, uniformly = float(shares.sum()), 1.0 / shares.size
         chances = 0.5 * shares / total + 0.5 * uniformly if total > 0.0 else np.full_like(shares, uniformly)
-        return state._replace(alias=_alias(chances))
-
-    def finished(self, state: State) -> Reason | None:
-        """The iteration bound, where it is asked for."""
-        if state.counts.visits < state.steps:
-            return None
-        return Reason(
-            "epsilon",
-            f"{state.counts.visits:,} steps made, enough for an expected gap of epsilon={self.epsilon:g}",
-        )
+        return state._replace(sweeps=state.sweeps._replace(alias=_alias(chances)))
 
     def _bound(self, problem: Problem) -> tuple[int, float]:
         """T0 and T that hold for this run."""
@@ -262,12 +304,6 @@ class SDCA:
             return self.T0, math.inf
         T0, T = iteration_bound(problem, self.epsilon)
         return (self.T0 or int(T0 or 0) if self.output != LAST else 0), T
-
-
-def _total(state: State) -> Floats:
-    """The sum of the duals of all steps so far, the present one left out."""
-    total: Floats = state.total
-    return total + state.beta * (state.counts.visits - state.touched) if total.size else total
 
 
 def iteration_bound(problem: Problem, epsilon: float) -> tuple[int | None, float]:
@@ -346,8 +382,9 @@ def _gaps(y: Floats, weight: Floats, loss: Any, scores: Floats, beta: Floats) ->
 
 
 @kernel
-def _lay_out(rng: Words, order: int, rows: Any, picks: Any, threshold: Floats, other: Any) -> None:
+def _lay_out(rng: Words, order: int, rows: Any, picks: Any, alias: Any) -> None:
     """The rows of an epoch; orders are numbered as in ORDERS."""
+    threshold, other = alias
     n = rows.shape[0]
     if order == 1:
         shuffle(rng, picks, n)
@@ -362,45 +399,25 @@ def _lay_out(rng: Words, order: int, rows: Any, picks: Any, threshold: Floats, o
 
 @kernel
 def _ascend(
-    rows: Any,
-    y: Floats,
-    weight: Floats,
-    squared_norms: Floats,
-    loss: Any,
-    scale: float,
-    bias_rate: float,
-    w: Floats,
-    b: float,
-    beta: Floats,
-    present: Any,
-    picks: Any,
-    position: int,
-    order: int,
-    threshold: Floats,
-    other: Any,
-    rng: Words,
-    total: Floats,
-    touched: Any,
-    now: int,
-    stop: int,
-) -> tuple[float, int, int, int]:
-    """Steps ``now`` to ``stop``; the new b and position, updates and entries."""
+    batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, state: Any, order: int, stop: int
+) -> Cursor:
+    """Steps up to visit number ``stop``; orders are numbered as in ORDERS. For the update see
+    `DualSweeper`.
+    """
+    rows, y, weight, squared_norms = batch
+    scale, _, bias_rate = geometry
+    present, picks, rng = state.order
+    total, touched = state.sums
+    b, position = state.cursor.b, state.cursor.position
+    now, updates, entries = state.cursor.counts
     n = picks.shape[0]
     averaged = total.shape[0] > 0
-    updates = entries = 0
     while now < stop:
         if position < 0 or position >= n:
-            _lay_out(rng, order, present, picks, threshold, other)
+            _lay_out(rng, order, present, picks, state.alias)
             position = 0
-        if position + _FAR < n:
-            ahead = picks[position + _FAR]
-            rows.prefetch_offsets(ahead)
-            prefetch(beta, ahead)
-            prefetch(y, ahead)
-            prefetch(weight, ahead)
-            prefetch(squared_norms, ahead)
-        if position + _NEAR < n:
-            rows.prefetch_row(picks[position + _NEAR])
+        fetch_ahead(batch, picks, position, n)
+        fetch_number(beta, picks, position, n)
         i = picks[position]
         position += 1
         now += 1
@@ -418,4 +435,4 @@ def _ascend(
             b += bias_rate * move
             updates += 1
             entries += rows.count(i)
-    return b, position, updates, entries
+    return Cursor(b, position, Counts(now, updates, entries))

@@ -9,22 +9,21 @@ count as certifying, and only ever improve the bound: the model is the solver's 
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any
+
+import numpy as np
 
 from ...core.problem import Point, Problem
 from ...runtime.arrays import Floats
-from ...runtime.errors import InputError
-from ..dual.sdca import SDCA
-from ..proximal import centred, prox_strength
+from ...runtime.options import option
+from ..dual.sdca import OrderedSweeper
+from ..dual.start import dual_start
+from ..exact_bias import centred, prox_strength
 
 
 def polish_option(sweeps: int = 1) -> Any:
     """The option ``polish``."""
-    return field(
-        default=sweeps,
-        metadata={"help": "dual sweeps at each certificate, for a better lower bound (0: none)"},
-    )
+    return option(sweeps, "dual sweeps at each certificate, for a better lower bound (0: none)", low=0)
 
 
 class Polished:
@@ -32,10 +31,10 @@ class Polished:
 
     polish: int
 
-    def check_polish(self) -> None:
-        """A number of sweeps."""
-        if self.polish < 0:
-            raise InputError(f"polish={self.polish!r} must be a number of sweeps >= 0")
+    @property
+    def dual_sweeps(self) -> int:
+        """As the option says."""
+        return self.polish
 
     def improve_dual(self, problem: Problem, beta: Floats, b: float, visits: int) -> Floats | None:
         """A dual point at least as good as beta; the order of the sweeps is another one at every number of
@@ -43,9 +42,11 @@ class Polished:
         """
         if self.polish == 0 or problem.lam == 0.0:
             return None
-        if problem.bias.kind == "exact":
+        if problem.bias.free:
             problem = centred(problem, b, prox_strength(problem))
-        ascent = SDCA(seed=visits)
-        state = ascent.start(problem, Point(beta[:0], b, beta))
-        polished: Floats = ascent.step(problem, state, self.polish * problem.epoch_size, None).beta
-        return polished
+        source, sweeper = problem.source, OrderedSweeper()
+        w, b, beta = dual_start(problem, Point(np.zeros(source.d), b, beta))
+        state = sweeper.begin(source.batch, b, visits, source.d)
+        budget = self.polish * problem.epoch_size
+        sweeper.sweep(source.batch, problem.loss, problem.dual_geometry, w, beta, state, budget)
+        return beta

@@ -1,0 +1,61 @@
+"""An estimate of the duality gap from the visits of dual coordinate descent.
+
+At w = w(beta) the gap is a sum over rows,
+
+    1/N sum_i c_i (phi(s_i) + phi*(-beta_i) + beta_i s_i),
+
+so visits are samples of it: every fourth is looked at, and some hundreds make an estimate. Rows that have
+been shrunk or cool down are not in it, and those just visited have no gap for the moment; each evaluation
+says by which factor the last estimate was wrong. An estimate decides when to ask for an evaluation, and
+nothing else; it is never shown.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ...core.problem import Evaluation
+from ...runtime.arrays import Floats
+from ...runtime.jit import kernel
+
+WINDOW = 256  # rows that an estimate is made of, if there are as many
+INITIAL_TRUST = 2.0
+LEAST_TRUST, MOST_TRUST = 0.5, 10.0  # an estimate from a few hundred rows is no better than that
+
+
+class GapEstimate(NamedTuple):
+    """What visits tell of the duality gap. Values are N times those of the problem in mean form."""
+
+    tol: float = 0.0  # the relative gap asked for; 0: none
+    dual: float = 0.0  # the dual value when it was last computed; 0 before
+    tally: float = 0.0  # gaps of the rows looked at since the last estimate
+    tallied: int = 0  # their number
+    gap: float = math.inf  # the last estimate of the active rows' gap; infinite where there is none
+    known: float = math.inf  # their gap when rows were last restored; infinite where it is not known yet
+    trust: float = INITIAL_TRUST  # the gap that an evaluation found, over the estimate before it
+
+    @property
+    def expects_target(self) -> bool:
+        """Whether the gap asked for is reached, by this estimate."""
+        return self.trust * self.gap <= self.tol * self.dual
+
+    def corrected(self, total_weight: float, found: Evaluation) -> GapEstimate:
+        """The estimate after an evaluation."""
+        gap = total_weight * (found.primal - found.dual)
+        trust = self.trust
+        if 0.0 < gap < math.inf and 0.0 < self.gap < math.inf:
+            trust = min(max(gap / self.gap, LEAST_TRUST), MOST_TRUST)
+        return GapEstimate(self.tol, total_weight * found.dual, known=gap, trust=trust)
+
+
+@kernel
+def dual_value(loss: Any, scale: float, y: Floats, weight: Floats, beta: Floats, w: Floats) -> float:
+    """N D(beta) but for the bias, roughly: plain sums."""
+    total = 0.0
+    for i in range(y.shape[0]):
+        total -= weight[i] * loss.conjugate(y[i], beta[i])
+    square = 0.0
+    for j in range(w.shape[0]):
+        square += w[j] * w[j]
+    return total - 0.5 / scale * square

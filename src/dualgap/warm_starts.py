@@ -1,0 +1,81 @@
+"""Where a run begins: what ``fit`` takes as ``warm=`` and ``resume=``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .core.problem import Point, Problem
+from .models.model import Model
+from .runtime.arrays import Floats
+from .runtime.checks import shown
+from .runtime.errors import InputError
+from .training.outcome import Outcome
+from .training.run import Run
+
+
+def starting_point(warm: Any, classes: Any, problem: Problem) -> Point | None:
+    """The point that ``warm=`` stands for, once it is known to fit the data."""
+    if warm is None:
+        return None
+    if isinstance(warm, Outcome):
+        point = Point(warm.run.w, warm.run.b, warm.run.beta)
+    elif isinstance(warm, Model):
+        point = _point_of(warm, classes)
+    elif isinstance(warm, Point):
+        beta = None if warm.beta is None else _floats("beta", warm.beta)
+        point = Point(_floats("w", warm.w), float(_floats("b", [warm.b])[0]), beta)
+    else:
+        hint = "; a Run goes on with resume=" if isinstance(warm, Run) else ""
+        raise InputError(
+            f"warm={shown(warm)} must be an Outcome, a Model (load_model) or a Point(w, b, beta){hint}"
+        )
+    source = problem.source
+    d, n = point.w.shape[0], source.n if point.beta is None else point.beta.shape[0]
+    if (d, n) != (source.d, source.n):
+        raise InputError(
+            f"warm start of {n} rows and {d} columns for data of {source.n} rows and {source.d} columns"
+        )
+    for name, part in (("w", point.w), ("b", point.b), ("beta", point.beta)):
+        if part is not None and not np.isfinite(part).all():
+            raise InputError(f"the warm start has {name} with NaN or infinity; begin without it")
+    return point
+
+
+def run_to_resume(resume: Any, warm: Any) -> Run | None:
+    """The run that ``resume=`` stands for."""
+    if resume is None:
+        return None
+    if warm is not None:
+        raise InputError(
+            "both warm= and resume= are given; give warm= for another run's point, resume= to go on"
+        )
+    if isinstance(resume, Outcome):
+        return resume.run
+    if isinstance(resume, Run):
+        return resume
+    raise InputError(f"resume={shown(resume)} must be a Run (load_state, outcome.run) or an Outcome")
+
+
+def _point_of(model: Model, classes: Any) -> Point:
+    """The point that a saved model of two classes, or one for regression, holds."""
+    if model.coef.shape[0] > 1:
+        raise InputError(f"warm: a model of {model.coef.shape[0]} classes; start from a model of two")
+    turned = model.classes is not None and classes is not None and model.classes == tuple(classes[::-1])
+    sign = -1.0 if turned else 1.0  # its positive class is the negative one here
+    beta = None if model.dual is None else sign * model.dual.toarray()[0]
+    return Point(sign * model.coef[0], sign * float(model.intercept[0]), beta)
+
+
+def _floats(name: str, values: Any) -> Floats:
+    """A vector of a warm start in float64."""
+    try:
+        array = np.asarray(values)
+        if array.ndim == 1 and array.dtype.kind in "iuf":
+            return array.astype(np.float64, copy=False)
+    except ValueError:  # rows of different lengths
+        pass
+    raise InputError(
+        f"warm: {name} is {shown(values)}; it must be {'a number' if name == 'b' else 'a vector of numbers'}"
+    )
