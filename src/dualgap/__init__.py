@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from .many import one_vs_rest as one_vs_rest
     from .runtime.errors import InputError as InputError
     from .stream import Stream as Stream
+    from .training.callbacks import Callback as Callback
     from .training.checkpoint import load_state as load_state
     from .training.checkpoint import save_state as save_state
-    from .training.loop import Outcome as Outcome
-    from .training.loop import Record as Record
-    from .training.loop import Run as Run
+    from .training.outcome import Outcome as Outcome
+    from .training.records import Record as Record
+    from .training.run import Run as Run
 
 # Loaded when first asked for: `dualgap --help` and `import dualgap` answer at once, without Numba or
 # scikit-learn.
@@ -40,9 +41,10 @@ _HOMES = {
     "Point": "core.problem",
     "Many": "many",
     "one_vs_rest": "many",
-    "Outcome": "training.loop",
-    "Record": "training.loop",
-    "Run": "training.loop",
+    "Outcome": "training.outcome",
+    "Record": "training.records",
+    "Run": "training.run",
+    "Callback": "training.callbacks",
     "Stream": "stream",
     "load_state": "training.checkpoint",
     "save_state": "training.checkpoint",

@@ -13,7 +13,8 @@ from .console import Spinner, counted, emit, headline, json_option, table
 
 if TYPE_CHECKING:
     from ..runtime.arrays import Floats
-    from ..training.loop import Outcome, Record
+    from ..training.outcome import Outcome
+    from ..training.records import Record
 
 FAILED = 1
 

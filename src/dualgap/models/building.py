@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..runtime.arrays import Floats, Words
-    from ..training.loop import Outcome, Record
+    from ..training.outcome import Outcome
+    from ..training.records import Record
     from .model import Model
 
 

@@ -23,7 +23,7 @@ from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ...training.stopping import Reason
 from .master import (
     Cuts,

@@ -17,7 +17,7 @@ import numpy as np
 from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ...training.stopping import Reason
 from .master import (
     Cuts,

@@ -50,11 +50,11 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.random import below, generator
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ...training.stopping import Reason
 from . import averaging
 from .averaging import AVERAGE, LAST, Suffix
-from .warm import dual_start
+from .start import dual_start
 
 SMALLEST = 1e-100  # of sigma, before h takes it in
 SHRINK = 4.0  # gamma is divided by this from stage to stage

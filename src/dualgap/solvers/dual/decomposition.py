@@ -45,7 +45,7 @@ from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.sums import gamma, norm
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ...training.stopping import Reason
 
 _FALL = 0.2  # factor of the threshold each time all rows come back

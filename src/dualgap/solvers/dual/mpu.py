@@ -31,9 +31,9 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import generator, shuffle
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ...training.stopping import Reason
-from .warm import dual_start
+from .start import dual_start
 
 FINEST = 2**30  # counters are 32-bit numbers
 REFINE = 4  # factor of M when no row can move any more

@@ -26,8 +26,8 @@ from ...runtime.arrays import Floats, Offsets, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import generator, shuffle
-from ...training.loop import Counts
-from ..dual.warm import dual_start
+from ...runtime.counts import Counts
+from ..dual.start import dual_start
 
 _FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
 _COLUMN_BYTES = 64  # of vectors of d numbers that a run needs at a time

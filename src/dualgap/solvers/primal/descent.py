@@ -27,7 +27,7 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import ORDERS, PERMUTATION, generator, lay_out
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ...training.stopping import Reason
 from ..dual.averaging import clipped
 from .options import (

@@ -23,7 +23,7 @@ from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import ORDERS, generator, lay_out
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ..dual.averaging import clipped
 from .descent import RowByRow
 from .options import constant_feature, not_negative

@@ -35,7 +35,7 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import below, generator, resample, shuffle
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ...training.stopping import Reason
 from ..dual import averaging
 from ..dual.averaging import AVERAGE, LAST, Suffix

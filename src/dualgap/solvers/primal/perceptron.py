@@ -26,7 +26,7 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.random import ORDERS, generator, lay_out
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from .descent import Descent
 from .norma import at_most
 from .options import constant_feature, not_negative

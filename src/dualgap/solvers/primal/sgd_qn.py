@@ -25,7 +25,7 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import ORDERS, generator, lay_out
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ..dual.averaging import clipped
 from .descent import RowByRow
 from .options import PRECISIONS, constant_feature, not_negative, one_of, precision_option

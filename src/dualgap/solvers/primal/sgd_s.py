@@ -31,7 +31,7 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import generator, resample, shuffle
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ...training.stopping import Reason
 from .options import (
     PRECISIONS,

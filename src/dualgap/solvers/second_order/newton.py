@@ -29,9 +29,9 @@ from ...core.problem import Evaluation, Point, Problem
 from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
-from ...training.loop import Counts
+from ...runtime.counts import Counts
 from ...training.stopping import Reason
-from ..dual.warm import dual_start
+from ..dual.start import dual_start
 from .quadratic import SAMPLE, Quadratic, Smoothing
 
 FLAT = 0.1  # the search along a step ends where the slope is this part of the first
