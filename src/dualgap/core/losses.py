@@ -64,6 +64,10 @@ class Loss(Protocol):
     def smoothness(self) -> float: ...
     @property
     def zhang_pairs(self) -> tuple[tuple[float, float], ...]: ...
+    @property
+    def quadratic(self) -> bool: ...  # phi'' is the same everywhere
+    @property
+    def margin(self) -> float: ...  # of the hinge and the hard margin only
     def value(self, y: float, score: float) -> float: ...
     def derivative(self, y: float, score: float) -> float: ...
     def curvature(self, y: float, score: float) -> float: ...
@@ -131,6 +135,7 @@ class Hinge(NamedTuple):
     name = "hinge"
     task = "classification"
     summary = "max(0, margin - y s): the support vector machine"
+    quadratic = False
     lipschitz = 1.0
     smoothness = _INF
     zhang_pairs = ((0.0, 1.0),)
@@ -169,6 +174,7 @@ class SmoothHinge(NamedTuple):
     name = "smooth-hinge"
     task = "classification"
     summary = "the hinge with its kink rounded over a width of gamma; gamma -> 0 is the hinge"
+    quadratic = False
     lipschitz = 1.0
 
     @property
@@ -215,6 +221,7 @@ class SquaredHinge(NamedTuple):
     name = "squared-hinge"
     task = "classification"
     summary = "scale * max(0, 1 - y s)^2: modified least squares, the L2-SVM"
+    quadratic = False
     lipschitz = _INF
 
     @property
@@ -263,6 +270,7 @@ class ModifiedHuber(NamedTuple):
     name = "modified-huber"
     task = "classification"
     summary = "scale * max(0, 1 - y s)^2, continued by a line below y s = -1"
+    quadratic = False
 
     @property
     def lipschitz(self) -> float:
@@ -314,6 +322,7 @@ class Logistic(NamedTuple):
     name = "logistic"
     task = "classification"
     summary = "ln(1 + exp(-y s)): logistic regression"
+    quadratic = False
     lipschitz = 1.0
     smoothness = 0.25
     zhang_pairs = ((0.0, 1.0),)
@@ -406,8 +415,8 @@ class Squared(NamedTuple):
     name = "squared"
     task = "regression"
     summary = "scale * (s - y)^2: least squares"
+    quadratic = True
     lipschitz = _INF
-    quadratic = True  # phi'' is the same everywhere
 
     @property
     def smoothness(self) -> float:
@@ -451,6 +460,7 @@ class Huber(NamedTuple):
     name = "huber"
     task = "regression"
     summary = "(s - y)^2 for residuals up to the threshold, a line beyond it"
+    quadratic = False
 
     @property
     def lipschitz(self) -> float:
@@ -501,6 +511,7 @@ class Absolute(NamedTuple):
     name = "absolute"
     task = "regression"
     summary = "|s - y|: least absolute deviations"
+    quadratic = False
     lipschitz = 1.0
     smoothness = _INF
     zhang_pairs = ((0.0, 1.0),)
@@ -536,6 +547,7 @@ class EpsilonInsensitive(NamedTuple):
     name = "epsilon-insensitive"
     task = "regression"
     summary = "max(0, |s - y| - epsilon): support vector regression"
+    quadratic = False
     lipschitz = 1.0
     smoothness = _INF
     zhang_pairs = ((0.0, 1.0),)
@@ -573,6 +585,7 @@ class SquaredEpsilonInsensitive(NamedTuple):
     name = "squared-epsilon-insensitive"
     task = "regression"
     summary = "max(0, |s - y| - epsilon)^2"
+    quadratic = False
     lipschitz = _INF
     smoothness = 2.0
     zhang_pairs = ((4.0, 0.0),)
@@ -614,6 +627,7 @@ class HardMargin(NamedTuple):
     name = "hard-margin"
     task = "classification"
     summary = "no row may fall short of the margin (the hinge at C = infinity)"
+    quadratic = False
     lipschitz = _INF
     smoothness = _INF
     zhang_pairs = ()

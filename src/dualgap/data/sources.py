@@ -60,6 +60,8 @@ class Source(Protocol):
     @property
     def epoch_size(self) -> int: ...
     @property
+    def threads(self) -> int: ...  # that a pass over all rows may use
+    @property
     def digest(
         self,
     ) -> str: ...  # of sizes and samples of the data: another one almost surely means other data

@@ -92,7 +92,7 @@ class Loop:
         began = time.perf_counter()
         self.state = self.solver.set_target(self.solver.start(self.problem, warm), self.schedule.target)
         self._trained(began)
-        self.timetable = self.schedule.begin()
+        self.timetable = self.schedule.begin(self.visits)
         self.memory = self.rules.begin({})
         if warm is not None:
             self._evaluate(warm, "warm start")
