@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-import matrix
 from dualgap.solvers import SOLVERS
+from support import matrix
+from support.commands import as_plain_python
 
 
 @pytest.mark.parametrize("case", matrix.all_pairs(), ids=lambda case: case.label)
@@ -32,10 +29,7 @@ PARTS = 4
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_full_product_as_plain_python(part: int) -> None:
-    script = Path(__file__).with_name("matrix.py")
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, "-W", "error", script, str(part), str(PARTS)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True)
+    run = as_plain_python("support.matrix", part, PARTS)
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
     expected = len(list(itertools.islice(matrix.full_product(), part, None, PARTS)))
     assert f"{expected} combinations hold" in run.stdout

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import dualgap
-from cli_tools import Forks, forks_fixture, write_rows  # noqa: F401
 from dualgap.core.losses import LOSSES
 from dualgap.runtime.errors import InputError
 from dualgap.solvers import SOLVERS
+from support.commands import Forks, forks_fixture, write_rows  # noqa: F401
 
 CASES: list[tuple[str | None, str, str]] = [
     # content of DATA (None: good rows), further arguments of train, what the error says

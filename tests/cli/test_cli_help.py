@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import dualgap
-from cli_tools import run
 from dualgap.cli import COMMANDS
+from support.commands import run
 
 HEAVY = ("numba", "sklearn", "scipy", "numpy", "pyarrow", "rich")
 

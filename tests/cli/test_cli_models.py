@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from cli_tools import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
 from dualgap import cli
 from dualgap.cli.certify import dual_from_slopes
 from dualgap.cli.evaluate import classification, regression
@@ -25,6 +24,7 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
 from dualgap.files import Model, load_model, read_svmlight, save_model
 from dualgap.runtime.archive import read_archive, write_archive
+from support.commands import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
 
 REGRESSION = ("--loss", "squared", "--bias", "augmented")
 EXPANDED = ("--expand", "poly2", "--hash-bits", "8")

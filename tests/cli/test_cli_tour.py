@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from cli_tools import Forks, forks_fixture, run  # noqa: F401
 from dualgap.cli import demo, main
 from dualgap.core.losses import LOSSES, parameters_of
 from dualgap.solvers import SOLVERS, options_of
+from support.commands import Forks, forks_fixture, run  # noqa: F401
 
 
 def test_every_solver_with_every_option(forks: Forks) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import dualgap
-from cli_tools import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
 from dualgap.files import load_model, read_svmlight
+from support.commands import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
 
 KEYS = [
     "solver",

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cli_tools import Forks, forks_fixture, write_rows  # noqa: F401
 from dualgap.data.summary import Summary, summarise
 from dualgap.files import write_store, write_svmlight
+from support.commands import Forks, forks_fixture, write_rows  # noqa: F401
 
 pytest.importorskip("pyarrow")
 

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from cli_tools import Forks, forks_fixture, write_rows  # noqa: F401
 from dualgap.cli import certify
 from dualgap.files import load_model, read_data, write_store, write_svmlight
+from support.commands import Forks, forks_fixture, write_rows  # noqa: F401
 
 pytest.importorskip("pyarrow")
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-import exact
 from dualgap.core.losses import (
     LOSSES,
     Absolute,
@@ -32,6 +31,7 @@ from dualgap.core.losses import (
 )
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.jit import kernel
+from support import exact
 
 CASES: list[Any] = [
     *(Hinge(margin) for margin in (0.0, 1.0, 2.5)),

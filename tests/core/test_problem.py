@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import exact
 from dualgap.core.bias import AugmentedBias, Bias, Centred, ExactBias, NoBias
 from dualgap.core.losses import (
     Absolute,
@@ -37,6 +36,7 @@ from dualgap.data.formats.feeds import StoreFeed
 from dualgap.data.sources import Source, View, view
 from dualgap.files import ChunkFeed, Store, write_store
 from dualgap.runtime.errors import InputError, InternalError
+from support import exact
 
 LOSSES: list[Any] = [
     Hinge(),

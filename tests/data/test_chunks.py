@@ -22,7 +22,7 @@ from dualgap.data.rows import CSR, Batch
 from dualgap.data.sources import Part, in_memory
 from dualgap.files import Store, write_store
 from dualgap.runtime.errors import InputError
-from feeding import deadline, readers, small_batches
+from support.feeds import deadline, readers, small_batches
 
 
 @pytest.fixture(autouse=True)

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import dualgap
-from cli_tools import Done, run
 from dualgap.data.formats.feeds import ChunkFeed, StoreFeed
 from dualgap.files import load_model, write_store
 from dualgap.runtime.errors import InputError
-from feeding import deadline, readers, small_batches
+from support.commands import Done, run
+from support.feeds import deadline, readers, small_batches
 
 NAMES = ("cached-loops", "block", "selective-block")
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import dualgap
-from cli_tools import run
 from dualgap.data.chunks import FromMemory
 from dualgap.data.features import Expanded, Kmers, Poly2, expanded, make_expansion, sequences
 from dualgap.data.sources import in_memory
 from dualgap.files import load_model, write_store, write_svmlight
 from dualgap.runtime.errors import InputError
+from support.commands import run
 
 
 def rows(n: int = 400, d: int = 30, seed: int = 0) -> tuple[Any, Any]:

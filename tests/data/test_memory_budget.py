@@ -18,13 +18,13 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from cli_tools import run
 from dualgap.data import dataset as opening
 from dualgap.data.formats.arrow.writing import Options, write_blocks
 from dualgap.data.formats.feeds import ChunkFeed
 from dualgap.files import Data, Store, write_store
 from dualgap.runtime.errors import InputError
-from feeding import small_batches
+from support.commands import run
+from support.feeds import small_batches
 
 DISK = ("cached-loops", "block", "selective-block")
 

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import dualgap
-import endings
 from dualgap.core.problem import Evaluation, Point, Problem
 from dualgap.data.sources import in_memory
 from dualgap.training.loop import Counts, solve
 from dualgap.training.stopping import GapBelow, Reason
+from support import endings
+from support.commands import as_plain_python
 
 PARTS = 2
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_tiny_and_degenerate_problems_end_as_plain_python(part: int) -> None:
-    script = Path(__file__).parents[1] / "endings.py"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run(
-        [sys.executable, script, str(part), str(PARTS)], env=environment, capture_output=True, text=True
-    )
+    run = as_plain_python("support.endings", part, PARTS)
     count = len(endings.cases()[part::PARTS])
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-2000:]
     assert f"{count} of {count} end" in run.stdout

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 import dualgap
-from cli_tools import heed_ctrl_c
 from dualgap.core.losses import LOSSES, Hinge
 from dualgap.core.problem import Certificate, Evaluation, Point, Problem
 from dualgap.data.sources import in_memory
@@ -29,7 +28,8 @@ from dualgap.solvers.second_order.quadratic import ROUNDS
 from dualgap.training.callbacks import JsonLines, Progress
 from dualgap.training.loop import Counts, Loop, Record, solve
 from dualgap.training.stopping import Callback, GapBelow, Reason, Seconds, Stalled, epochs, steps
-from matrix import assert_same
+from support.commands import heed_ctrl_c
+from support.states import assert_same
 
 
 def toy(n: int = 200, d: int = 5) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ import dualgap
 from dualgap.solvers import SOLVERS, can_have, can_train
 from dualgap.solvers.primal.polishing import Polished
 from dualgap.solvers.primal.sgd_s import MarginErrors
-from generated import noisy
+from support.problems import noisy
 
 N = 120
 EVERY = (10, 37, 100, N, 2 * N)

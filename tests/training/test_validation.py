@@ -17,7 +17,7 @@ from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.training.stopping import NotImproving
 from dualgap.training.validation import Validation, split_off
-from matrix import assert_same
+from support.states import assert_same
 
 
 def data(n: int = 80, d: int = 12, seed: int = 0, regression: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -22,9 +22,9 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cli_tools import Forks, forks_fixture, heed_ctrl_c, write_rows  # noqa: F401
 from dualgap.files import Store, convert, read_data, write_store, write_svmlight
 from dualgap.runtime.errors import InputError
+from support.commands import Forks, forks_fixture, heed_ctrl_c, write_rows  # noqa: F401
 
 pytest.importorskip("pyarrow")
 

@@ -25,7 +25,7 @@ from dualgap.runtime.random import generator, resample, shuffle
 from dualgap.solvers.primal.sgd_m import SGDm
 from dualgap.solvers.primal.sgd_r import SGDr
 from dualgap.solvers.primal.sgd_s import SGDs, margin_errors
-from matrix import assert_same
+from support.states import assert_same
 
 EXACT = np.vectorize(Fraction, otypes=[object])
 SOLVERS = [SGDs(), SGDm(), SGDm(times=3, cycle=4, below=3), SGDm(splitting=True)]

@@ -26,8 +26,8 @@ from dualgap.runtime.random import shuffle
 from dualgap.solvers import SOLVERS
 from dualgap.solvers.out_of_core import engine as out_of_core
 from dualgap.solvers.out_of_core.cached_loops import CachedLoops
-from feeding import deadline, small_batches
-from matrix import assert_same
+from support.feeds import deadline, small_batches
+from support.states import assert_same
 
 NAMES = ("cached-loops", "block", "selective-block")
 LOSSES = ("hinge", "squared-hinge", "logistic", "squared", "epsilon-insensitive", "absolute")

@@ -16,13 +16,13 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import LogisticRegression
 
 import dualgap
-import matrix
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, smoothed_curvature, smoothed_dual
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
 from dualgap.solvers.second_order.newton import duals, fitted_bias, line_search
 from dualgap.solvers.second_order.quadratic import Quadratic, Smoothing
+from support.states import assert_same
 
 AS_IT_IS = Smoothing(0.0, np.zeros(0))  # no smoothing
 BIASES = [NoBias(), AugmentedBias(2.0), ExactBias()]
@@ -180,7 +180,7 @@ def test_threads_make_no_difference() -> None:
     y = np.where(X[:, 0] + rng.normal(size=60_000) > 0, 1.0, -1.0)
     one, two = (dualgap.fit(X, y, loss="logistic", solver="newton", threads=threads) for threads in (1, 2))
     assert len(one.problem.source._edges) > 2  # several parts
-    matrix.assert_same(one.state, two.state)
+    assert_same(one.state, two.state)
 
 
 @every_bias
@@ -197,7 +197,7 @@ def test_a_run_goes_on_from_any_step(tmp_path: Path, bias: Any) -> None:
             assert part.trace[-1].updates < whole.trace[-1].updates
             dualgap.save_state(tmp_path / "run.npz", part)
             rest = dualgap.fit(X, y, max_steps=2500, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
-            matrix.assert_same(whole.state, rest.state)
+            assert_same(whole.state, rest.state)
 
 
 @every_loss

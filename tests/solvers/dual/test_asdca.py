@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-import matrix
 from dualgap.core.bias import AugmentedBias, NoBias
 from dualgap.core.losses import LOSSES, SmoothHinge, make_loss
 from dualgap.core.problem import Problem
@@ -19,6 +18,7 @@ from dualgap.runtime.errors import InputError
 from dualgap.runtime.jit import compiled
 from dualgap.runtime.random import generator
 from dualgap.solvers.dual.asdca import ASDCA, _pick, _up_to_date, left_by_smoothing, theta_of_theory
+from support import matrix
 
 
 def problem(

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+TESTS = Path(__file__).parents[1]
+
 
 def heed_ctrl_c() -> None:
     """For ``preexec_fn``: a shell that starts pytest in the background has it ignore SIGINT, and so do its
@@ -62,6 +64,17 @@ def run(*arguments: Any, cwd: Path | None = None, **environment: str) -> Done:
         timeout=300,
     )
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+def as_plain_python(module: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    """Run a module of ``support`` as a program whose kernels are not compiled."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", module, *map(str, arguments)],
+        cwd=TESTS,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+    )
 
 
 class Forks:

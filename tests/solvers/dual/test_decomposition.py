@@ -12,7 +12,7 @@ from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Problem
 from dualgap.data.sources import in_memory
 from dualgap.solvers.dual.decomposition import SMO, Decomposition, pair_step
-from matrix import assert_same
+from support.states import assert_same
 
 SOLVERS = ["decomposition", "smo"]
 

@@ -31,7 +31,7 @@ from dualgap.solvers.primal.rates import RATES, make_rate
 from dualgap.solvers.primal.sgd import SGD
 from dualgap.solvers.primal.sgd_qn import SGDQN
 from dualgap.solvers.primal.svmsgd import SAMPLE, SvmSgd, calibrated
-from matrix import assert_same
+from support.states import assert_same
 
 BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
 

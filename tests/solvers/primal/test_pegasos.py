@@ -23,7 +23,7 @@ from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal import pegasos
 from dualgap.solvers.primal.pegasos import SAMPLINGS, Pegasos, excess_bound
 from dualgap.solvers.primal.sgd_r import SGDr
-from matrix import assert_same
+from support.states import assert_same
 
 
 def data(n: int = 20, d: int = 4, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

@@ -275,7 +275,7 @@ def test_how_the_work_is_cut_makes_no_difference() -> None:
                 state = solver.step(problem, state, end - state.counts.visits, None)
         return state
 
-    from matrix import assert_same
+    from support.states import assert_same
 
     rng = np.random.default_rng(0)
     cuts = np.diff(

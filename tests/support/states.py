@@ -1,0 +1,18 @@
+"""States of solvers and runs, compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def assert_same(left: Any, right: Any, where: str = "state") -> None:
+    """Equal bit for bit, field by field."""
+    if hasattr(left, "_fields"):
+        for name in left._fields:
+            assert_same(getattr(left, name), getattr(right, name), f"{where}.{name}")
+    elif isinstance(left, np.ndarray):
+        assert left.tobytes() == right.tobytes(), where
+    else:
+        assert left == right or (left != left and right != right), f"{where}: {left!r} != {right!r}"
