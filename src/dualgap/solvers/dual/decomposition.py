@@ -335,7 +335,7 @@ def _hopeless(problem: Problem, state: State) -> bool:
     """Whether v seems to prove that the classes cannot be separated; ``_all_back`` then makes sure."""
     if problem.loss.name != "hard-margin":
         return False
-    mass = float(np.abs(state.v).sum()) * float(np.sqrt(problem.source.squared_norms.max()))
+    mass = float(np.abs(state.v).sum()) * math.sqrt(problem.max_squared_norm)
     return norm(state.w) < 0.5 * MARGIN_LIMIT * problem.scale * mass
 
 
@@ -351,7 +351,7 @@ def _all_back(problem: Problem, state: State) -> State:
     proven = math.inf
     if problem.loss.name == "hard-margin":
         lengths = np.sqrt(source.squared_norms)
-        mass, longest = float(np.abs(state.v).sum()), float(lengths.max())
+        mass, longest = float(np.abs(state.v).sum()), math.sqrt(problem.max_squared_norm)
         hulls = norm(state.w) / problem.scale + longest * abs(math.fsum(state.v))
         hulls += float(gamma(source.n + 8.0)) * float(np.abs(state.v) @ lengths)
         proven = hulls / (mass * longest) if mass * longest > 0.0 else math.inf
