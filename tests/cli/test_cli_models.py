@@ -198,7 +198,7 @@ def boast(model: Model, **changes: float) -> Model:
     [
         (lambda m: boast(m, primal=m.certificate.primal * (1 - 1e-9)), "the objective is"),
         (lambda m: boast(m, dual=m.certificate.dual * (1 + 1e-9)), "the lower bound is"),
-        (lambda m: boast(m, tol=m.certificate.gap * 0.9), "the gap is"),
+        (lambda m: boast(m, gap=m.certificate.gap * 0.9), "the gap is"),
         (lambda m: boast(m, relative_gap=m.certificate.relative_gap * 0.9), "the relative gap is"),
         (lambda m: replace(m, coef=m.coef * 1.01), "the objective is"),
         (lambda m: replace(m, dual=m.dual * 0.99), "the lower bound is"),
