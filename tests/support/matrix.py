@@ -288,21 +288,21 @@ def check(case: Case, n: int = 60, d: int = 8, patience: float = 1.0, loosest: f
     assert abs(independent.gap - claimed.gap) <= 2 * claimed.rounding
 
     if promise.keeps_w:
-        state = getattr(outcome.state.solver, "inner", outcome.state.solver)
+        state = getattr(outcome.run.state, "inner", outcome.run.state)
         share = outcome.problem.source.weight * state.beta
         expected = np.asarray(X.T @ share).ravel() * outcome.problem.scale
         np.testing.assert_allclose(state.w, expected, rtol=1e-9, atol=1e-11 * (1 + np.abs(expected).max()))
 
     half, whole = 3 * n + 7, 7 * n + 1
-    long = dualgap.fit(X, y, max_steps=whole, max_epochs=None, **{**common, "tol": 0.0})
-    first = dualgap.fit(X, y, max_steps=half, max_epochs=None, **{**common, "tol": 0.0})
+    long = dualgap.fit(X, y, max_visits=whole, max_epochs=None, **{**common, "tol": 0.0})
+    first = dualgap.fit(X, y, max_visits=half, max_epochs=None, **{**common, "tol": 0.0})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
         dualgap.save_state(path, first)
         second = dualgap.fit(
-            X, y, max_steps=whole, max_epochs=None, warm=dualgap.load_state(path), **{**common, "tol": 0.0}
+            X, y, max_visits=whole, max_epochs=None, resume=dualgap.load_state(path), **{**common, "tol": 0.0}
         )
-    assert_same(long.state, second.state)
+    assert_same(long.run, second.run)
     assert np.array_equal(long.coef, second.coef)
     assert long.certificate == second.certificate
 

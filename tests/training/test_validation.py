@@ -98,7 +98,7 @@ class TestBestModel:
             dualgap.fit(rows, y, validation=0.25, seed=5, patience=1000, tol=0.0, max_epochs=6, **options)
             for rows in (X, other)
         ]
-        assert_same(runs[0].state.solver, runs[1].state.solver)
+        assert_same(runs[0].run.state, runs[1].run.state)
         values = [[record.measures["validation"] for record in outcome.trace] for outcome in runs]
         assert values[0] != values[1]
         expected = mean_loss(loss, X[away], np.asarray(y)[away], runs[0].coef, runs[0].intercept)
@@ -162,7 +162,7 @@ def test_long_rows_that_are_held_out_change_no_step(solver: str) -> None:
         dualgap.fit(rows, y, validation=0.25, seed=2, lam=1e-2, solver=solver, max_epochs=2, tol=0.0)
         for rows in (X, other)
     ]
-    assert_same(runs[0].state.solver, runs[1].state.solver)
+    assert_same(runs[0].run.state, runs[1].run.state)
 
 
 def test_held_out_weights_count() -> None:
@@ -221,7 +221,7 @@ def test_patience_counts_certificates_without_a_fall() -> None:
 def test_certificates_come_as_often_as_asked_for() -> None:
     X, y = data()
     outcome = dualgap.fit(
-        X, y, validation=0.25, record_every=17, lam=0.0, solver="sgd", eta0=0.05, max_steps=100
+        X, y, validation=0.25, record_every=17, lam=0.0, solver="sgd", eta0=0.05, max_visits=100
     )
     assert [record.visits for record in outcome.trace][:3] == [17, 34, 51]
 
