@@ -13,12 +13,11 @@ import pytest
 import dualgap
 from dualgap.data.sources import Block, InMemory, in_memory
 from dualgap.runtime import threads
+from support.problems import linear_data
 
 
 def rows(n: int = 60_000, d: int = 40, threads: int = 1) -> InMemory:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, d))
-    return in_memory(X, np.sign(X @ rng.normal(size=d) + rng.normal(size=n)), threads=threads)
+    return in_memory(*linear_data(n, d, seed=0), threads=threads)
 
 
 def spans(source: InMemory) -> list[tuple[int, int]]:

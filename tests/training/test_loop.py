@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,13 +30,10 @@ from dualgap.training.callbacks import JsonLines, Progress
 from dualgap.training.loop import Counts, Loop, Record, solve
 from dualgap.training.stopping import Callback, GapBelow, Reason, Seconds, Stalled, epochs, steps
 from support.commands import heed_ctrl_c
+from support.problems import linear_data
 from support.states import assert_same
 
-
-def toy(n: int = 200, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(n, d))
-    return X, np.sign(X @ rng.normal(size=d) + 2 * rng.normal(size=n))
+toy = partial(linear_data, n=200, d=5, seed=1, noise=2.0)
 
 
 def record(**changes: Any) -> Record:
@@ -132,7 +130,7 @@ def test_limits_are_passed_by_one_step_at_most_and_the_reason_says_so(name: str)
 
 
 def test_time_limit_ends_a_run_that_would_go_on() -> None:
-    X, y = toy(2000)
+    X, y = toy(n=2000)
     outcome = dualgap.fit(X, y, C=1e4, tol=0.0, time_limit=0.3, max_epochs=None, shrinking=False)
     assert outcome.reason.name == "time_limit"
     assert outcome.trace[-1].kind == "certified"
@@ -156,7 +154,7 @@ def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
     """The schedule, in the counted nanoseconds it is made of; benchmarks/ has the measured share."""
     from dualgap.training.loop import evaluation_cost, training_cost
 
-    X, y = toy(3000, 40)
+    X, y = toy(n=3000, d=40)
     outcome = dualgap.fit(X, y, C=10.0, tol=1e-6, max_epochs=None, solver="dcd")
     last = outcome.trace[-1]
     evaluating = (len(outcome.trace) - 1) * evaluation_cost(outcome.problem)
@@ -184,7 +182,7 @@ def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
 def test_evaluations_aim_at_the_gap_asked_for(
     before: float, gap: float, evaluations: int, expected: int
 ) -> None:
-    X, y = toy(4000, 40)
+    X, y = toy(n=4000, d=40)
     loop = Loop(DCD(), Problem(in_memory(X, y), Hinge(), 1e-3), tol=1e-3)
     loop.certificate = loop.certificate._replace(relative_gap=gap)
     loop._gap, loop._evaluations = before, evaluations
