@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
+from support.problems import linear_data
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.5, -1.0]])
 Y = np.array([1, -1, -1, 1])
@@ -245,9 +246,7 @@ def test_threads_do_not_change_the_certificate() -> None:
 
 
 def tall(n: int, d: int, density: float = 1.0) -> tuple[Any, np.ndarray]:
-    rng = np.random.default_rng(3)
-    rows = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
-    return rows, np.where(rows @ rng.normal(size=d) + rng.normal(size=n) > 0, 1.0, -1.0)
+    return linear_data(n, d, seed=3, density=density)
 
 
 @pytest.mark.parametrize(

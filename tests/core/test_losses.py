@@ -319,9 +319,8 @@ def test_a_dual_is_best_where_its_slopes_enclose_zero(loss: Any) -> None:
                         assert change < 0.0
                     elif right < -1e-9:
                         assert change > 0.0
-                    elif (
-                        left < -1e-9 and right > 1e-9
-                    ):  # at a bound or a kink of the dual, which holds it fast
+                    elif left < -1e-9 and right > 1e-9:
+                        # at a bound or a kink of the dual, which holds it fast
                         assert change == 0.0
                 moved += left > 1e-9 or right < -1e-9
                 stayed += left <= 0.0 <= right

@@ -21,6 +21,7 @@ from support.commands import as_plain_python
 PARTS = 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_tiny_and_degenerate_problems_end_as_plain_python(part: int) -> None:
     run = as_plain_python("support.endings", part, PARTS)

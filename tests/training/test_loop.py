@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,13 +32,10 @@ from dualgap.training.run import Run
 from dualgap.training.solver import Solver, Status
 from dualgap.training.stopping import GapBelow, Reason, Rules
 from support.commands import heed_ctrl_c
+from support.problems import linear_data
 from support.states import assert_same
 
-
-def toy(n: int = 200, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(n, d))
-    return X, np.sign(X @ rng.normal(size=d) + 2 * rng.normal(size=n))
+toy = partial(linear_data, n=200, d=5, seed=1, noise=2.0)
 
 
 def test_limits_are_met_exactly() -> None:
@@ -72,7 +70,7 @@ def test_limits_are_passed_by_one_step_at_most_and_the_reason_says_so(name: str)
 
 
 def test_time_limit_ends_a_run_that_would_go_on() -> None:
-    X, y = toy(2000)
+    X, y = toy(n=2000)
     outcome = dualgap.fit(X, y, C=1e4, tol=0.0, time_limit=0.3, max_epochs=None, shrinking=False)
     assert outcome.reason.name == "time_limit"
     assert outcome.trace[-1].kind == "certified"
