@@ -47,10 +47,10 @@ import numpy as np
 from ...core.losses import Loss
 from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
+from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.random import below, generator
-from ...runtime.counts import Counts
 from ...training.stopping import Reason
 from . import averaging
 from .averaging import AVERAGE, LAST, Suffix

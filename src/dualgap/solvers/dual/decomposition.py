@@ -42,10 +42,10 @@ import numpy as np
 
 from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
+from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.sums import gamma, norm
-from ...runtime.counts import Counts
 from ...training.stopping import Reason
 
 _FALL = 0.2  # factor of the threshold each time all rows come back

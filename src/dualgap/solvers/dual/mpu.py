@@ -28,10 +28,10 @@ import numpy as np
 
 from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats, Words
+from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import generator, shuffle
-from ...runtime.counts import Counts
 from ...training.stopping import Reason
 from .start import dual_start
 
