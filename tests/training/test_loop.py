@@ -144,6 +144,35 @@ def test_a_run_can_be_saved_by_a_callback_and_goes_on_the_same(tmp_path: Path) -
     assert_same(whole.run, resumed.run)
 
 
+class Calls(NamedTuple):
+    """What a callback remembers."""
+
+    count: int
+
+
+class Counting(Callback):
+    """Ends a run with its tenth record."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.memory = Calls(0)
+
+    def __call__(self, record: Record, run: Run) -> bool:
+        self.memory = Calls(self.memory.count + (record.kind == "certified"))
+        return self.memory.count == 10
+
+
+def test_what_a_callback_remembers_is_part_of_the_run(tmp_path: Path) -> None:
+    X, y = toy()
+    options: dict[str, Any] = {"tol": 0.0, "record_every": 100, "solver": "sdca"}
+    whole = dualgap.fit(X, y, callbacks=[Counting()], **options)
+    assert (whole.reason.name, whole.trace[-1].visits) == ("callback", 1000)
+    first = dualgap.fit(X, y, callbacks=[Counting()], max_visits=400, **options)
+    resumed = dualgap.fit(X, y, callbacks=[Counting()], resume=first, **options)
+    assert_same(whole.run, resumed.run)
+
+
 def test_progress_is_silent_where_there_is_no_terminal() -> None:
     stream = io.StringIO()
     dualgap.fit(*toy(), callbacks=[Progress(1e-3, stream)])
