@@ -107,7 +107,7 @@ def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
     source, loss = problem.source, problem.loss
     if not source.in_memory:
         return "cached-loops", "the rows do not fit into memory"
-    if loss.name == "hard-margin":
+    if loss.hard:
         return "decomposition", "a hard margin needs it"
     if problem.lam == 0.0 or not set(options) <= {option.name for option in options_of(Newton)}:
         return "dcd", "it has the options given"
