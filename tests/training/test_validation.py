@@ -149,7 +149,7 @@ def test_sparse_rows_are_split_like_dense_ones() -> None:
             np.testing.assert_array_equal(left.weight, right.weight)
 
 
-@pytest.mark.parametrize("solver", ["norma", "svmsgd", "pegasos", "asdca", "mpu"])
+@pytest.mark.parametrize("solver", ["svmsgd", "pegasos", "asdca", "mpu"])
 def test_long_rows_that_are_held_out_change_no_step(solver: str) -> None:
     """Bounds on the lengths of rows are those of the rows that take part."""
     X, y = data(1200, 5)

@@ -83,7 +83,7 @@ def scores(problem: Problem, w: Floats, b: float) -> Floats:
 
 def add_cut(problem: Problem, cuts: Cuts, score: Floats) -> Cuts:
     """The tangent at a point, given by its scores, as one more cut, unless it is known already."""
-    y, weight, margin = problem.source.y, problem.source.weight, problem.loss.margin  # type: ignore[attr-defined]
+    y, weight, margin = problem.source.y, problem.source.weight, problem.loss.margin
     member = (y * score < margin) & (weight > 0)
     bits = np.packbits(member)
     if (cuts.members == bits).all(axis=1).any():
@@ -248,7 +248,7 @@ def dual_point(problem: Problem, cuts: Cuts) -> Floats:
 
 def mean_loss(problem: Problem, score: Floats) -> float:
     """R, from scores."""
-    source, margin = problem.source, problem.loss.margin  # type: ignore[attr-defined]
+    source, margin = problem.source, problem.loss.margin
     return float(_total_loss(source.y, source.weight, margin, score)) / problem.total_weight
 
 

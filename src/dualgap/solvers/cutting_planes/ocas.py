@@ -143,7 +143,7 @@ def line_search(
     Between two breakpoints, the k at which a row's margin is exactly m, the derivative is a line of slope
     ``lam |w_to - w|^2``; at a breakpoint it jumps by the row's ``c |score_to - score| / N``.
     """
-    source, margin, total = problem.source, problem.loss.margin, problem.total_weight  # type: ignore[attr-defined]
+    source, margin, total = problem.source, problem.loss.margin, problem.total_weight
     strength = problem.bias.strength(problem.lam)
     toward, toward_b = w_to - w, b_to - b
     stiffness = 0.0 if strength == np.inf else strength

@@ -178,7 +178,7 @@ class Decomposition:
         source = problem.source
         beta = np.divide(state.v, source.weight, out=np.zeros(source.n), where=source.weight > 0)
         w, b = state.w, state.bias
-        if problem.loss.name == "hard-margin":
+        if problem.loss.hard:
             margins = source.y * (source.y - state.gradient + b)
             least = float(margins[source.weight > 0].min()) if state.active == state.order.size else -1.0
             if least > 0.0:
@@ -282,7 +282,7 @@ class SMO(Decomposition):
 def _bounds(problem: Problem) -> tuple[Floats, Floats]:
     source = problem.source
     reach = source.weight * source.y
-    if problem.loss.name == "hard-margin":
+    if problem.loss.hard:
         reach = np.where(source.weight > 0.0, source.y * np.inf, 0.0)
     return np.minimum(reach, 0.0), np.maximum(reach, 0.0)
 
@@ -333,7 +333,7 @@ def _extreme(key: Floats, among: Any, count: int) -> Any:
 
 def _hopeless(problem: Problem, state: State) -> bool:
     """Whether v seems to prove that the classes cannot be separated; ``_all_back`` then makes sure."""
-    if problem.loss.name != "hard-margin":
+    if not problem.loss.hard:
         return False
     mass = float(np.abs(state.v).sum()) * math.sqrt(problem.max_squared_norm)
     return norm(state.w) < 0.5 * MARGIN_LIMIT * problem.scale * mass
@@ -346,10 +346,10 @@ def _all_back(problem: Problem, state: State) -> State:
     state.w[:] = 0.0
     used = np.flatnonzero(state.v)
     _move(part.batch.rows, used, state.v[used], problem.scale, state.w)
-    margin = getattr(problem.loss, "margin", 1.0)
+    margin = problem.loss.margin
     _fresh(part.batch.rows, source.y, margin, state.w, state.gradient)
     proven = math.inf
-    if problem.loss.name == "hard-margin":
+    if problem.loss.hard:
         lengths = np.sqrt(source.squared_norms)
         mass, longest = float(np.abs(state.v).sum()), math.sqrt(problem.max_squared_norm)
         hulls = norm(state.w) / problem.scale + longest * abs(math.fsum(state.v))

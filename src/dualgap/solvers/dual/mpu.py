@@ -142,7 +142,7 @@ class MPU:
             state = state._replace(epoch=state.epoch._replace(settled=False))
         epoch = _learn(
             *part.batch,
-            problem.loss.margin,  # type: ignore[attr-defined]  # the hinge has one
+            problem.loss.margin,
             problem.scale,
             problem.bias_rate,
             *state[:6],

@@ -51,7 +51,7 @@ class Quadratic:
         strength = problem.bias.strength(problem.lam)
         self.lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
         self.strength = strength if strength < np.inf else 1.0
-        self.exact = bool(getattr(problem.loss, "quadratic", False))
+        self.exact = problem.loss.quadratic
         self.ridge = np.append(np.full(self.source.d, problem.lam), self.strength)
         self.h = np.empty(self.source.n)
         self.reused = np.zeros(self.source.n)
