@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core.bias import Bias, make_bias
-from .core.losses import Loss, hard_margin, make_loss
+from .core.losses import Loss, make_loss
 from .core.problem import Form, Point, Problem
 from .data.chunks import OnDisk
 from .data.dataset import Given, source_of
 from .data.features import Expansion, expanded, make_expansion
-from .data.sources import InMemory
+from .data.sources import View
 from .models.model import Model
 from .runtime.checks import functions, number, shown, whole
 from .runtime.errors import InputError
@@ -116,7 +116,8 @@ def fit(
     validation : float or pair (X, y)
         Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for
         ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them
-        is handed back.
+        is handed back. A part of the rows is held out by giving them weight 0 in ``outcome.problem``:
+        ``outcome.dual`` has an entry for every row, and those of held-out rows do not count.
     memory_budget : int, optional
         Bytes for rows of a store or a feed, what is being read, and working copies of duals and weights;
         duals and weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed
@@ -294,10 +295,10 @@ def prepare(
     source, classes, note = source_of(rows, chosen.task)
     if note is not None:
         warnings.warn(note, stacklevel=3)
-    held_out: InMemory | None = None
+    held_out: View | None = None
     if isinstance(validation, float | np.floating):
         validation = float(validation)
-        if not isinstance(source, InMemory):
+        if not isinstance(source, View):
             raise InputError(
                 f"validation={validation}: rows on disk cannot be split off; give a pair of arrays"
             )
@@ -305,11 +306,11 @@ def prepare(
     elif validation is not None:
         held_out = given(_grown(validation, rows.expansion), classes, source.d)
     if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:
-        if chosen.name != "hinge":
+        if chosen.hard_margin is None:
             raise InputError(
                 f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}"
             )
-        chosen, C = hard_margin(chosen), 1.0  # J is then 1/2 |w|^2
+        chosen, C = chosen.hard_margin, 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
     problem = Problem(source, chosen, lam, kind)
     name, why = choose(problem, options) if isinstance(solver, str) and solver == "auto" else (solver, "")

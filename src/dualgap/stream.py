@@ -1,15 +1,14 @@
-"""Learning from rows that come and go: what ``partial_fit`` stands on.
+"""Online learning, the basis of ``partial_fit``: every row is presented once, in the order in which it comes.
 
-A stream presents every row once, in the order in which it comes, to one of the solvers of the primal problem.
-In lam-form only: ``lam/2 |w|^2 + mean loss`` does not depend on how many rows will have come in the end. The
-model after several chunks is the one that a single fit over the same rows, with ``order="given"``, has after
-as many steps. Nothing is kept of a row, so there are no duals and no certificate.
+Only solvers of the primal problem can do this, and only with lam: ``lam/2 |w|^2 + mean loss`` does not depend
+on the number of rows still to come, C does. After several chunks the model equals that of a single fit over
+the same rows with ``order="given"`` after as many visits. Rows are not kept, so there are no duals and no
+certificate.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from .core.bias import Bias, make_bias
 from .core.losses import Loss, make_loss
 from .core.problem import Problem
 from .data.dataset import two_labels
-from .data.sources import InMemory, in_memory
+from .data.sources import view
 from .runtime.arrays import Floats
 from .runtime.checks import number
 from .runtime.errors import InputError
@@ -26,27 +25,16 @@ from .solvers import SOLVERS, check_regulariser, check_seed, make_solver
 from .solvers.primal.options import rebound
 
 
-class _Chunk(InMemory):
-    """Rows of a stream: a weight multiplies a row's loss, and nothing is divided by the sum of the weights so
-    far.
-    """
-
-    @cached_property
-    def total_weight(self) -> float:
-        """As if all weights were 1."""
-        return float(self.epoch_size)
-
-
 class Stream:
-    """A model that learns row by row.
+    """A linear model trained online, chunk by chunk.
 
     Parameters
     ----------
     lam : float
         The strength of regularisation; 0 for solvers that need none (``sgd``, ``perceptron``).
     loss, solver, bias, rho, seed, **options
-        As in ``fit``; the solver must be one of those that ``Stream.solvers()`` lists. Where a solver would
-        choose a learning rate by itself it does so on the first chunk.
+        As in ``fit``; the solver must be one of those that ``Stream.solvers()`` lists. A learning rate that
+        the solver chooses itself is chosen on the first chunk.
     classes : pair of labels
         For a classification loss, the labels behind -1 and +1, if not every chunk has rows of both.
     """
@@ -79,7 +67,7 @@ class Stream:
         options = {**options, "order": "given", "duals": False}
         check_regulariser(solver, self.lam)
         made: Any = make_solver(solver, options, seed=seed, loss=self.loss, bias=self.bias.kind)
-        # how long an epoch is, a stream does not know
+        # tstart=0 stands for one epoch, whose length a stream does not know
         self.solver: Any = replace(made, tstart=1) if getattr(made, "tstart", 1) == 0 else made
         if getattr(self.solver, "average", False) and self.solver.weights == "full":
             raise InputError(
@@ -108,11 +96,11 @@ class Stream:
         if self.loss.task == "classification":
             y = self._signs(y)
         if sample_weight is not None and np.size(sample_weight) and not np.any(sample_weight):
-            in_memory(X, y)  # bad rows are bad rows; good ones without a weight are no rows
+            view(X, y)  # refuses bad rows; good ones of weight 0 are absent
             return self
-        source = in_memory(X, y, sample_weight)
-        chunk = _Chunk(source.rows, source.y, source.weight, source.squared_norms, source.d)
-        problem = Problem(chunk, self.loss, self.lam, self.bias)
+        source = view(X, y, sample_weight)
+        # a weight multiplies the loss of its row; N counts rows, as the sum of all weights is not known
+        problem = Problem(source, self.loss, self.lam, self.bias, total_weight=float(source.epoch_size))
         if self.state is None:
             self.state = self.solver.start(problem, None)
         elif self.d != source.d:

@@ -33,7 +33,7 @@ from dualgap.data.chunks import FromMemory, OnDisk
 from dualgap.data.features import Expanded, Poly2, expanded
 from dualgap.data.formats.arrow import writing as store_writing
 from dualgap.data.formats.feeds import StoreFeed
-from dualgap.data.sources import InMemory, Source, in_memory
+from dualgap.data.sources import Source, View, view
 from dualgap.files import ChunkFeed, Store, write_store
 from dualgap.runtime.errors import InputError, InternalError
 from support import exact
@@ -81,7 +81,7 @@ def random_case(
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0) if loss.task == "classification" else rng.normal(size=n)
     weight = rng.choice([0.0, 0.5, 1.0, 3.7], size=n)
     weight[0] = 1.0
-    problem = Problem(in_memory(X, y, weight), loss, 0.03, bias)
+    problem = Problem(view(X, y, weight), loss, 0.03, bias)
     b = 0.0 if bias.kind == "none" else 0.4
     return X, problem, Point(rng.normal(size=d), b, feasible(loss, y, rng.random(n)))
 
@@ -116,9 +116,8 @@ def check(X: Any, problem: Problem, point: Point, source: Source | None = None) 
 def test_evaluations_are_exact(loss: Any, bias: Bias, form: Any) -> None:
     X, problem, point = random_case(loss, bias, form)
     found = check(X, problem, point)
-    assert found.primal_error <= 1e-13 * (
-        1.0 + abs(found.primal)
-    )  # a bound that proved nothing would be no use
+    # a bound that proved nothing would be no use
+    assert found.primal_error <= 1e-13 * (1.0 + abs(found.primal))
     assert found.dual_error <= 1e-13 * (1.0 + abs(found.dual) + problem.C * 400.0)
     dense = X.toarray() if sp.issparse(X) else X
     share = problem.source.weight * point.beta
@@ -163,11 +162,11 @@ def test_weight_zero_is_no_row_and_weight_two_is_two_rows(loss: Any, bias: Bias)
     order = rng.permutation(int(times.sum()))
     beta = point.beta.copy()  # type: ignore[union-attr]
     beta[times == 0] = 1e9  # outside of every box, and of no account
-    whole = Problem(in_memory(X, y, weight), loss, 0.03, bias)
+    whole = Problem(view(X, y, weight), loss, 0.03, bias)
     spread = [np.repeat(part, times, axis=0)[order] for part in (X, y, beta)]
     for lam in (0.03, 1.0 / (3.0 * whole.total_weight)):  # at fixed lam, and at C = 3
         ours = dataclasses.replace(whole, lam=lam)
-        theirs = Problem(in_memory(spread[0], spread[1]), loss, lam, bias)
+        theirs = Problem(view(spread[0], spread[1]), loss, lam, bias)
         assert (ours.C, ours.total_weight, ours.epoch_size) == (theirs.C, theirs.total_weight, 8)
         left, right = (
             ours.evaluate(point._replace(beta=beta)),
@@ -178,7 +177,7 @@ def test_weight_zero_is_no_row_and_weight_two_is_two_rows(loss: Any, bias: Bias)
         assert left.w_of_dual == pytest.approx(right.w_of_dual, rel=1e-12, abs=1e-13)
         assert ours.value_at_zero == pytest.approx(theirs.value_at_zero, rel=1e-14)
         kept = times > 0
-        absent = Problem(in_memory(X[kept], y[kept], weight[kept]), loss, lam, bias)
+        absent = Problem(view(X[kept], y[kept], weight[kept]), loss, lam, bias)
         alone = absent.evaluate(point._replace(beta=beta[kept]))
         assert (alone.primal, alone.dual) == (left.primal, left.dual)
 
@@ -218,7 +217,7 @@ def test_the_relative_gap() -> None:
 
 
 def test_an_optimum_of_zero_is_certified() -> None:
-    problem = Problem(in_memory(np.ones((3, 1)), np.zeros(3)), Squared(), 1.0)
+    problem = Problem(view(np.ones((3, 1)), np.zeros(3)), Squared(), 1.0)
     certificate = problem.certificate(*problem.zero_point()[1][:4])
     assert (certificate.primal, certificate.dual, certificate.gap, certificate.relative_gap) == (
         0.0,
@@ -278,7 +277,7 @@ def cases(draw: st.DrawFn, loss: Any) -> tuple[Any, Problem, Point]:
         "augmented": AugmentedBias(draw(power)),
         "centred": Centred(draw(entry), draw(power)),
     }[draw(kinds)]
-    problem = Problem(in_memory(X, y, weight), loss, draw(power), bias)
+    problem = Problem(view(X, y, weight), loss, draw(power), bias)
     w = np.array(draw(st.lists(entry, min_size=d, max_size=d))) * draw(st.sampled_from([1.0, 1e-12, 1e12]))
     b = 0.0 if bias.kind == "none" else draw(entry)
     share = draw(
@@ -362,11 +361,11 @@ ATTACKS = (opposite_rows, wild_columns, at_the_kink, long_rows, many_rows, huge_
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_attacks_on_the_rounding_bounds(loss: Any, attack: Any) -> None:
     X, y, point, lam = attack(np.random.default_rng(0), loss)
-    check(X, Problem(in_memory(X, y), loss, lam), point)
+    check(X, Problem(view(X, y), loss, lam), point)
     X, y, point, lam = attack(np.random.default_rng(1), loss)
     check(
         X,
-        Problem(in_memory(sp.csr_matrix(X), y), loss, lam, AugmentedBias(30.0)),
+        Problem(view(sp.csr_matrix(X), y), loss, lam, AugmentedBias(30.0)),
         point._replace(b=-1.0 / 3.0),
     )
 
@@ -376,7 +375,7 @@ def test_the_norm_of_w_and_the_change_of_form_stay_within_the_bound() -> None:
     w = np.array([0.5000000989851946, 0.5000000724509404, 0.5000001001041713, 0.5000000338123438])
     X = np.array([[1.0, 0.0, 0.0, 0.0]])
     bias = Centred(0.0, 1.7389168904587218e-10)
-    problem = Problem(in_memory(X, [1.0]), Hinge(0.0), 1.0000046706702161, bias)
+    problem = Problem(view(X, [1.0]), Hinge(0.0), 1.0000046706702161, bias)
     check(X, problem, Point(w, 1.0, np.zeros(1)))
 
 
@@ -397,7 +396,7 @@ def test_no_square_vanishes_unnoticed(
     """Numbers whose squares underflow are refused, or the bound covers what is lost."""
     X = np.full((1, columns), value)
     try:
-        problem = Problem(in_memory(X, [1.0], [weight]), Hinge(), lam)
+        problem = Problem(view(X, [1.0], [weight]), Hinge(), lam)
     except InputError:
         return
     check(X, problem, Point(np.zeros(columns), 0.0, np.array([beta])))
@@ -409,11 +408,11 @@ def test_targets_that_cancel_against_epsilon(cls: Any) -> None:
     for _ in range(20):
         X = rng.normal(size=(4, 2))
         y = rng.choice([-1.0, 1.0], size=4) * (1e10 + rng.normal(size=4))
-        problem = Problem(in_memory(X, y), cls(1e10), 1e6)
+        problem = Problem(view(X, y), cls(1e10), 1e6)
         check(X, problem, Point(1e-4 * rng.normal(size=2), 0.0, np.sign(y) * rng.random(4)))
 
 
-def in_parts(source: Any, edges: list[int], threads: int = 1) -> InMemory:
+def in_parts(source: Any, edges: list[int], threads: int = 1) -> View:
     """The same source, evaluated in parts that begin at these rows, however few they are."""
     parts = dataclasses.replace(source, threads=threads)
     vars(parts)["_edges"] = edges  # where the cached property keeps them
@@ -431,7 +430,7 @@ def test_small_terms_add_up(lam: float, bias: Bias, parts: int) -> None:
     weight = np.full(1200, 0.9 * 2.0**-33)
     weight[600] = 2.0**20
     X, ones = np.ones((1200, 1)), np.ones(1200)
-    source = in_parts(in_memory(X, ones, weight), [1200 * k // parts for k in range(parts + 1)])
+    source = in_parts(view(X, ones, weight), [1200 * k // parts for k in range(parts + 1)])
     check(X, Problem(source, Hinge(), lam, bias), Point(np.zeros(1), bias.centre, ones))
 
 
@@ -449,7 +448,7 @@ def stored(X: Any, y: Any, weight: Any, folder: Path) -> StoreFeed:
 
 FEEDS: dict[str, Callable[..., Any]] = {
     "chunks": one_by_one,
-    "memory": lambda X, y, weight, folder: FromMemory(in_memory(X, y, weight), rows=1),
+    "memory": lambda X, y, weight, folder: FromMemory(view(X, y, weight), rows=1),
     "store": stored,
     "expanded": lambda *rows: Expanded(one_by_one(*rows), Poly2(3)),
 }
@@ -472,7 +471,7 @@ def test_rows_from_a_feed_are_evaluated_as_exactly(kind: str, loss: Any, tmp_pat
     for weight, bias in zip(wild_weights(rng, n), (NoBias(), Centred(-1.3, 0.2)), strict=True):
         source = OnDisk(FEEDS[kind](X, y, weight, tmp_path), memory_budget=None)
         rows = expanded(X, Poly2(3)) if kind == "expanded" else X
-        problem = Problem(in_memory(rows, y, weight), loss, 1.0, bias)
+        problem = Problem(view(rows, y, weight), loss, 1.0, bias)
         total = sum(map(Fraction, weight.tolist()))
         for found in (source, problem.source):
             assert abs(Fraction(found.total_weight) - total) <= total * Fraction(2.0**-52)
@@ -511,7 +510,7 @@ def test_certificates_hold_for_the_c_of_a_caller(loss: Any, bias: Bias) -> None:
         C = float(10.0 ** rng.uniform(-3.0, 3.0))
         weight = 2.0 ** rng.uniform(-60.0, 60.0, size=8)
         source = dataclasses.replace(problem.source, weight=weight)  # type: ignore[type-var]
-        ours = dataclasses.replace(problem, source=source, lam=1.0 / (C * source.total_weight))
+        ours = Problem(source, problem.loss, 1.0 / (C * source.total_weight), problem.bias)
         lam = 1 / (Fraction(C) * sum(map(Fraction, weight.tolist())))
         primal, dual = exact.primal(X, ours, point.w, point.b, lam), exact.dual(X, ours, point.beta, lam)
         assert dual is not None
@@ -527,7 +526,7 @@ def test_bounds_under_a_free_bias_and_wild_weights(loss: Any) -> None:
     X = rng.normal(size=(60, 2))
     y = np.where(rng.random(60) < 0.5, 1.0, -1.0) if loss.task == "classification" else rng.normal(size=60)
     for weight in wild_weights(rng, 60):
-        problem = Problem(in_memory(X, y, weight), loss, 1e-3, ExactBias())
+        problem = Problem(view(X, y, weight), loss, 1e-3, ExactBias())
         found = problem.evaluate(Point(np.zeros(2), 0.0, feasible(loss, y, rng.random(60))))
         assert np.isfinite(found.dual)
         sure = Fraction(found.dual) - Fraction(found.dual_error)
@@ -558,13 +557,13 @@ def test_losses_far_from_the_origin_are_not_rounded_up() -> None:
 @pytest.mark.parametrize("beta", [1e-160, 1e-150, 3e-155])
 def test_the_square_of_a_small_balance_does_not_vanish(beta: float) -> None:
     X = np.array([[1e-50]])
-    problem = Problem(in_memory(X, [1.0]), Hinge(), 1e-100, AugmentedBias(1e100))
+    problem = Problem(view(X, [1.0]), Hinge(), 1e-100, AugmentedBias(1e100))
     check(X, problem, Point(np.zeros(1), 0.0, np.array([beta])))
 
 
 def test_the_objective_at_zero_does_not_vanish() -> None:
     for y, weight in ((1e-170, 1.0), (1e-120, 1e-100), (1e-162, 1e100)):
-        problem = Problem(in_memory(np.ones((2, 1)), [y, 0.0], [weight, 1e100]), Squared(), 1.0)
+        problem = Problem(view(np.ones((2, 1)), [y, 0.0], [weight, 1e100]), Squared(), 1.0)
         told = problem.zero_point()[1]
         true = exact.primal(np.ones((2, 1)), problem, np.zeros(1), 0.0)
         assert abs(Fraction(told.primal) - true) <= Fraction(told.primal_error)
@@ -594,7 +593,7 @@ def test_parts_that_cancel_each_other() -> None:
     X = np.array(
         [[1.0], [1e16], [1.0], [-1e16], [3.0], [1e16], [-1e16], [1.0], [1.0], [1e16], [-1e16], [1.0]]
     )
-    source = in_parts(in_memory(X, np.ones(12)), [0, 2, 5, 9, 12])
+    source = in_parts(view(X, np.ones(12)), [0, 2, 5, 9, 12])
     check(X, Problem(source, Hinge(), 0.1), Point(np.zeros(1), 0.0, np.ones(12)))
 
 
@@ -603,7 +602,7 @@ def test_large_sources_are_split_and_threads_change_nothing() -> None:
     X = rng.normal(size=(3000, 1000)).astype(np.float32)
     y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
     point = Point(rng.normal(size=1000), 0.0, y * rng.random(3000))
-    one, two = (Problem(in_memory(X, y, threads=threads), Hinge(), 0.1).evaluate(point) for threads in (1, 2))
+    one, two = (Problem(view(X, y, threads=threads), Hinge(), 0.1).evaluate(point) for threads in (1, 2))
     assert one[:4] == two[:4]
     assert one.scores.tobytes() == two.scores.tobytes()
     assert one.w_of_dual.tobytes() == two.w_of_dual.tobytes()
@@ -648,14 +647,14 @@ def test_a_model_that_is_not_finite_has_an_infinite_objective(loss: Any, bad: fl
 
 @plain_python_warns
 def test_overflow_is_infinite_and_not_nan() -> None:
-    far = Problem(in_memory([[1e60]], [1.0]), Squared(), 1.0)
+    far = Problem(view([[1e60]], [1.0]), Squared(), 1.0)
     assert far.certify(Point(np.array([1e100]), 0.0, None)).primal == np.inf
-    heavy = Problem(in_memory([[1e99], [1e99]], [1.0, -1.0], [1e100, 1e100]), Hinge(), 1.0)
+    heavy = Problem(view([[1e99], [1e99]], [1.0, -1.0], [1e100, 1e100]), Hinge(), 1.0)
     assert heavy.certify(Point(np.zeros(1), 0.0, np.array([1.0, -0.5]))).dual <= -3e196
 
 
 def test_the_zero_dual_holds_under_a_free_bias_that_nothing_ties_down() -> None:
-    problem = Problem(in_memory(np.ones((2, 1)), np.ones(2)), Hinge(), 0.1, ExactBias())
+    problem = Problem(view(np.ones((2, 1)), np.ones(2)), Hinge(), 0.1, ExactBias())
     found = problem.evaluate(Point(np.zeros(1), 0.0, None))
     assert (found.dual, found.dual_error) == (0.0, 0.0)
 
@@ -682,14 +681,14 @@ def test_points_of_another_shape_are_refused() -> None:
 
 @plain_python_warns
 def test_problems_that_cannot_be() -> None:
-    source = in_memory(np.ones((3, 2)), [1.0, -1.0, 0.5])
+    source = view(np.ones((3, 2)), [1.0, -1.0, 0.5])
     with pytest.raises(InputError, match=r"y\[2\] is 0.5; the hinge loss needs labels -1 and \+1"):
         Problem(source, Hinge(), 1.0)
     for lam in (-1.0, np.nan, np.inf, 1e-101):
         with pytest.raises(InputError, match="lam="):
             Problem(source, Squared(), lam)
     with pytest.raises(InputError):  # rather than an objective that overflows
-        _ = Problem(in_memory(np.ones((1, 1)), [1e200]), Squared(), 1.0).value_at_zero
+        _ = Problem(view(np.ones((1, 1)), [1e200]), Squared(), 1.0).value_at_zero
 
 
 @plain_python_warns
@@ -697,7 +696,7 @@ def test_without_a_regulariser_there_is_no_bound_but_0() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(20, 3)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
     for bias in (NoBias(), AugmentedBias(2.0), ExactBias()):
-        problem = Problem(in_memory(X, y), Hinge(), 0.0, bias)
+        problem = Problem(view(X, y), Hinge(), 0.0, bias)
         w, b = rng.normal(size=3), 0.0 if bias.kind == "none" else 0.4
         found = problem.evaluate(Point(w, b, rng.random(20) * y))
         assert found.primal == pytest.approx(np.maximum(0.0, 1.0 - y * (X @ w + b)).mean())
@@ -710,7 +709,7 @@ def test_without_a_regulariser_there_is_no_bound_but_0() -> None:
 @plain_python_warns
 def test_a_hard_margin_is_met_or_infinite() -> None:
     X, y = np.array([[2.0], [-3.0], [1.0]]), np.array([1.0, -1.0, 1.0])
-    problem = Problem(in_memory(X, y), HardMargin(), 0.1)
+    problem = Problem(view(X, y), HardMargin(), 0.1)
     assert problem.value_at_zero == np.inf
     beta = np.array([0.05, -0.02, 0.0])
     met = problem.evaluate(Point(np.array([1.001]), 0.0, beta))
@@ -721,3 +720,27 @@ def test_a_hard_margin_is_met_or_infinite() -> None:
         assert (missed.primal, missed.gap, missed.relative_gap) == (np.inf, np.inf, np.inf)
     # within rounding of the margin nothing is sure
     assert problem.certify(Point(np.array([1.0]), 0.0, beta)).gap == np.inf
+
+
+def test_total_weight_may_be_that_of_a_larger_problem() -> None:
+    """Half of the rows with the N of all: their losses add up to those of the whole."""
+    rng = np.random.default_rng(4)
+    X, y, w = rng.normal(size=(20, 3)), rng.choice([-1.0, 1.0], 20), rng.normal(size=3)
+    whole = Problem(view(X, y), Hinge(), 0.1)
+    halves = [
+        Problem(whole.source.with_weight(mask), Hinge(), 0.1, total_weight=20.0)  # type: ignore[attr-defined]
+        for mask in (np.arange(20) < 10, np.arange(20) >= 10)
+    ]
+    assert all(half.C == whole.C and half.with_bias(AugmentedBias()).total_weight == 20.0 for half in halves)
+    losses = [half.mean_loss(w, 0.5) for half in halves]
+    assert sum(losses) == pytest.approx(whole.mean_loss(w, 0.5), rel=1e-14)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3])
+def test_mean_loss_is_the_objective_without_regularisation(lam: float) -> None:
+    rng = np.random.default_rng(5)
+    X, y, weight = rng.normal(size=(30, 4)), rng.normal(size=30), rng.choice([0.0, 1.0, 2.5], 30)
+    problem = Problem(in_parts(view(X, y, weight), [0, 7, 21, 30]), Squared(), lam, ExactBias())
+    w, b = rng.normal(size=4), 0.7
+    primal = problem.evaluate(Point(w, b, None)).primal
+    assert problem.mean_loss(w, b) == pytest.approx(primal - 0.5 * lam * w @ w, rel=1e-14)

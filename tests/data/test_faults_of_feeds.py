@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from dualgap.files import load_model, write_store
 from dualgap.runtime.errors import InputError
 from support.commands import Done, run
 from support.feeds import deadline, readers, small_batches
+from support.problems import sparse_data
 
 NAMES = ("cached-loops", "block", "selective-block")
 
@@ -34,10 +36,7 @@ def in_time() -> Iterator[None]:
         assert readers() == []
 
 
-def rows(n: int = 400, d: int = 12, seed: int = 0) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    X = np.where(rng.random((n, d)) < 0.5, rng.standard_normal((n, d)), 0.0)
-    return X, np.where(X @ rng.standard_normal(d) + 0.7 * rng.standard_normal(n) > 0, 1.0, -1.0)
+rows = partial(sparse_data, n=400, d=12, noise=0.7)
 
 
 @pytest.fixture(name="store")
@@ -108,7 +107,7 @@ def test_a_store_that_is_deleted_or_replaced_is_read_on(name: str, fault: str, s
         if fault == "delete":
             store.unlink()
         else:
-            write_store(store, *rows(50, 3, seed=9))
+            write_store(store, *rows(n=50, d=3, seed=9))
 
     outcome = dualgap.fit(
         store, solver=name, cache=80, tol=1e-3, max_epochs=20_000, time_limit=40.0, watchers=[After(act, 1)]

@@ -1,4 +1,4 @@
-"""Passes over rows in memory, shared out among threads."""
+"""Views of stored rows, and passes over them by several threads."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 import dualgap
-from dualgap.data.sources import InMemory, Part, in_memory
+from dualgap.data.sources import Part, View, view
 from dualgap.runtime import threads
+from dualgap.runtime.errors import InputError
+from support.problems import linear_data
 
 
-def rows(n: int = 60_000, d: int = 40, threads: int = 1) -> InMemory:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, d))
-    return in_memory(X, np.sign(X @ rng.normal(size=d) + rng.normal(size=n)), threads=threads)
+def rows(n: int = 60_000, d: int = 40, threads: int = 1) -> View:
+    return view(*linear_data(n, d, seed=0), threads=threads)
 
 
-def spans(source: InMemory) -> list[tuple[int, int]]:
+def spans(source: View) -> list[tuple[int, int]]:
     return source.reduce(lambda part: [(part.span.start, part.span.stop)], lambda a, b: a + b)
 
 
@@ -84,3 +84,43 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
         there = dualgap.fit(source, source.y, threads=2, tol=1e-2)
         os._exit(0 if np.array_equal(there.coef, here.coef) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_view_shares_the_stored_rows() -> None:
+    source = rows(40, 5)
+    other = source.with_targets(-source.y).with_weight(np.arange(40.0))
+    assert other.data is source.data
+    np.testing.assert_array_equal(other.y, -source.y)
+    assert (other.n, other.d, other.nnz, other.epoch_size) == (40, 5, source.nnz, 39)
+    assert other.total_weight == 780.0
+    np.testing.assert_array_equal(source.weight, 1.0)  # the first view is as it was
+    for stored in (source, source.data):
+        again = view(stored, other.y, other.weight)
+        assert again.data is source.data
+        assert again.digest == other.digest
+
+
+def test_a_batch_is_all_rows_and_a_head_the_first_ones() -> None:
+    source = rows(40, 5)
+    (part,) = source.parts()
+    assert part.span == slice(0, 40)
+    for left, right in zip(part.batch, source.batch, strict=True):
+        assert left is right
+    head = source.data.head(7)
+    assert (head.n, head.d, head.nnz) == (7, 5, 35)
+    np.testing.assert_array_equal(head.squared_norms, source.squared_norms[:7])
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda source: source.with_targets(np.ones(3)), "y has 3 entries and X has 40 rows"),
+        (lambda source: source.with_targets(np.full(40, np.nan)), r"y\[0\] is nan"),
+        (lambda source: source.with_weight(np.ones((40, 1))), "sample_weight has shape"),
+        (lambda source: source.with_weight(np.full(40, -1.0)), r"sample_weight\[0\] is -1"),
+        (lambda source: source.with_weight(np.zeros(40)), "all sample weights are zero"),
+    ],
+)
+def test_targets_and_weights_of_a_view_are_checked(change: Any, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        change(rows(40, 5))

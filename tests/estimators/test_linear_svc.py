@@ -512,7 +512,7 @@ HOLED = np.where(np.arange(N)[:, None] == 3, np.nan, GOOD[0])
         ({"loss": "epsilon_insensitive"}, "is for regression; LinearSVC takes one of: hinge, logistic"),
         ({"solver": "dcdd"}, "unknown solver 'dcdd'; did you mean 'dcd'?"),
         ({"solver_options": {"shrinkin": True}}, "has no option 'shrinkin'; did you mean 'shrinking'?"),
-        ({"solver_options": {"gap": 1.0}}, "solver_options has 'gap', which is no option"),
+        ({"solver_options": {"tol": 1.0}}, "solver_options has 'tol', which is no option"),
         ({"solver_options": "fast"}, "solver_options='fast' must be a dict"),
         ({"n_jobs": 0}, "n_jobs=0 must be a whole number other than 0"),
         ({"class_weight": "balance"}, "unknown class_weight 'balance'; did you mean 'balanced'?"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,15 @@ import scipy.sparse as sp
 import dualgap
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.training.stopping import NotImproving
 from dualgap.training.validation import Validation, split_off
+from support.problems import noisy
 from support.states import assert_same
 
-
-def data(n: int = 80, d: int = 12, seed: int = 0, regression: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Many columns and much noise: a model that fits the training rows well does badly elsewhere."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    target = X[:, 0] + 2.0 * rng.normal(size=n)
-    return X, (target if regression else np.where(target > 0, 1, -1))
+# many columns and much noise: a model that fits the training rows well does badly elsewhere
+data = partial(noisy, seed=0, n=80, d=12, noise=2.0)
 
 
 def mean_loss(loss: str, X: np.ndarray, y: Any, w: np.ndarray, b: float) -> float:
@@ -52,7 +49,7 @@ class TestBestModel:
     def test_given_rows(self, options: dict[str, Any]) -> None:
         loss = options.get("loss", "hinge")
         X, y = data(regression=loss == "squared")
-        new_X, new_y = data(60, seed=1, regression=loss == "squared")
+        new_X, new_y = data(n=60, seed=1, regression=loss == "squared")
         seen: list[float] = []
 
         def measure(point: Point) -> dict[str, float]:
@@ -89,38 +86,39 @@ class TestBestModel:
         """Other features in the held-out rows leave every step as it was."""
         loss = options.get("loss", "hinge")
         X, y = data(regression=loss == "squared")
-        source = in_memory(X, np.asarray(y, dtype=float))
-        kept, held_out = split_off(source, 0.25, 5)
-        assert (kept.n, held_out.n) == (60, 20)
-        away = (X[:, None, :] == held_out.rows.matrix[None]).all(axis=2).any(axis=1)  # type: ignore[union-attr]
-        assert away.sum() == 20
+        kept, held_out = split_off(view(X, np.asarray(y, dtype=float)), 0.25, 5)
+        assert (kept.epoch_size, held_out.epoch_size) == (60, 20)
+        away = held_out.weight > 0.0
         other = X.copy()
         other[away] = np.random.default_rng(9).normal(size=(20, 12))
         runs = [
             dualgap.fit(rows, y, validation=0.25, seed=5, patience=1000, tol=0.0, max_epochs=6, **options)
             for rows in (X, other)
         ]
-        assert_same(runs[0].state.solver, runs[1].state.solver)
+        assert_same(runs[0].run.state, runs[1].run.state)
         values = [[record.measures["validation"] for record in outcome.trace] for outcome in runs]
         assert values[0] != values[1]
         expected = mean_loss(loss, X[away], np.asarray(y)[away], runs[0].coef, runs[0].intercept)
         assert min(
             *values[0], mean_loss(loss, X[away], np.asarray(y)[away], np.zeros(12), 0.0)
         ) == pytest.approx(expected)
-        assert runs[0].problem.source.n == 60
+        assert runs[0].problem.epoch_size == 60
+        if runs[0].dual is not None:
+            assert runs[0].dual.shape == (80,)
+            assert not runs[0].dual[away].any()
 
 
 def test_a_split_is_a_fit_on_the_rest() -> None:
     X, y = data()
-    kept, held_out = split_off(in_memory(X, 1.0 * y), 0.25, 3)
+    held_out = split_off(view(X, 1.0 * y), 0.25, 3)[1].weight > 0.0
     split = dualgap.fit(X, y, validation=0.25, seed=3, lam=1e-3, solver="sgd", eta0=0.01, patience=3)
     apart = dualgap.fit(
-        kept.rows.matrix,
-        kept.y,
-        validation=(held_out.rows.matrix, held_out.y),
+        X[~held_out],
+        y[~held_out],
+        validation=(X[held_out], y[held_out]),
         seed=3,
         lam=1e-3,
-        solver="sgd",  # type: ignore[union-attr]
+        solver="sgd",
         eta0=0.01,
         patience=3,
     )
@@ -131,42 +129,43 @@ def test_a_split_is_a_fit_on_the_rest() -> None:
 def test_another_seed_is_another_split_and_weights_go_along() -> None:
     X, y = data()
     weight = np.linspace(0.5, 2.0, 80)
-    source = in_memory(X, 1.0 * y, weight)
+    source = view(X, 1.0 * y, weight)
     first, second = (split_off(source, 0.3, seed) for seed in (0, 1))
-    assert not np.array_equal(first[1].y, second[1].y) or not np.array_equal(
-        first[1].squared_norms, second[1].squared_norms
-    )
+    assert not np.array_equal(first[1].weight, second[1].weight)
     for kept, held_out in (first, second):
-        assert sorted([*kept.weight, *held_out.weight]) == sorted(weight)
-        for part in (kept, held_out):
-            for i in range(part.n):
-                (where,) = np.flatnonzero((part.rows.matrix[i] == X).all(axis=1))  # type: ignore[union-attr]
-                assert (part.y[i], part.weight[i]) == (y[where], weight[where])
-                assert part.squared_norms[i] == source.squared_norms[where]
+        assert (kept.epoch_size, held_out.epoch_size) == (56, 24)
+        np.testing.assert_array_equal(kept.weight + held_out.weight, weight)
+        assert not (kept.weight * held_out.weight).any()
+        assert kept.data is held_out.data is source.data  # no row is copied
 
 
 def test_sparse_rows_are_split_like_dense_ones() -> None:
     X, y = data()
-    X[np.abs(X) < 0.7] = 0.0
-    X[[0, 7, 79]] = 0.0
     for seed in range(3):
         dense, sparse = (
-            split_off(in_memory(layout(X), 1.0 * y), 0.25, seed) for layout in (np.asarray, sp.csr_matrix)
+            split_off(view(layout(X), 1.0 * y), 0.25, seed) for layout in (np.asarray, sp.csr_matrix)
         )
         for left, right in zip(dense, sparse, strict=True):
-            rows: Any = right.rows
-            whole = sp.csr_matrix(
-                (rows.values, rows.columns, rows.starts), shape=(right.n, right.d)
-            ).toarray()
-            assert np.array_equal(whole, left.rows.matrix)  # type: ignore[union-attr]
-            assert np.array_equal(right.y, left.y)
-            np.testing.assert_allclose(right.squared_norms, left.squared_norms)
+            np.testing.assert_array_equal(left.weight, right.weight)
+
+
+@pytest.mark.parametrize("solver", ["svmsgd", "pegasos", "asdca", "mpu"])
+def test_long_rows_that_are_held_out_change_no_step(solver: str) -> None:
+    """Bounds on the lengths of rows are those of the rows that take part."""
+    X, y = data(1200, 5)
+    away = split_off(view(X, 1.0 * y), 0.25, 2)[1].weight > 0.0
+    other = np.where(away[:, None], 100.0 * X, X)
+    runs = [
+        dualgap.fit(rows, y, validation=0.25, seed=2, lam=1e-2, solver=solver, max_epochs=2, tol=0.0)
+        for rows in (X, other)
+    ]
+    assert_same(runs[0].run.state, runs[1].run.state)
 
 
 def test_held_out_weights_count() -> None:
-    X, y = data(20)
+    X, y = data(n=20)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, size=20)
-    validation = Validation(in_memory(X, 1.0 * y, weight), make_loss("logistic"))
+    validation = Validation(view(X, 1.0 * y, weight), make_loss("logistic"))
     w = np.linspace(-1.0, 1.0, 12)
     losses = [make_loss("logistic").value(*pair) for pair in zip(y, X @ w + 0.3, strict=True)]
     assert validation(Point(w, 0.3, None)) == pytest.approx(np.average(losses, weights=weight))
@@ -174,9 +173,9 @@ def test_held_out_weights_count() -> None:
 
 def test_early_stopping_regularises() -> None:
     """Without lam, the model that is handed back is better elsewhere than the one at the end of the run."""
-    X, y = data(60, 30)
-    new = data(2000, 30, seed=2)
-    test = data(2000, 30, seed=3)
+    X, y = data(n=60, d=30)
+    new = data(n=2000, d=30, seed=2)
+    test = data(n=2000, d=30, seed=3)
     common: dict[str, Any] = {
         "lam": 0.0,
         "solver": "sgd",
@@ -219,7 +218,7 @@ def test_patience_counts_certificates_without_a_fall() -> None:
 def test_certificates_come_as_often_as_asked_for() -> None:
     X, y = data()
     outcome = dualgap.fit(
-        X, y, validation=0.25, record_every=17, lam=0.0, solver="sgd", eta0=0.05, max_steps=100
+        X, y, validation=0.25, record_every=17, lam=0.0, solver="sgd", eta0=0.05, max_visits=100
     )
     assert [record.visits for record in outcome.trace][:3] == [17, 34, 51]
 
@@ -256,7 +255,7 @@ def test_labels_are_those_of_the_training_rows() -> None:
 @pytest.mark.parametrize("part", [np.float32(0.25), np.float64(0.25)])
 def test_a_part_may_be_any_kind_of_float(part: Any) -> None:
     X, y = data()
-    assert dualgap.fit(X, y, validation=part, max_epochs=2).problem.source.n == 60
+    assert dualgap.fit(X, y, validation=part, max_epochs=2).problem.epoch_size == 60
 
 
 @pytest.mark.parametrize(

@@ -110,10 +110,10 @@ def _rows(model: Model, data_file: Path, zero_based: str) -> Rows:
 def rows_in_memory(model: Model, data: Data) -> Rows:
     """All rows of a file."""
     from ..data.fingerprint import fingerprint, row_hashes
-    from ..data.sources import in_memory
+    from ..data.sources import view
 
     targets = model_targets(model, data)
-    source = in_memory(model.features(data.X), targets, data.weight)
+    source = view(model.features(data.X), targets, data.weight)
     return Rows(source, fingerprint(data.X, targets, data.weight), row_hashes(data.X, targets, data.weight))
 
 

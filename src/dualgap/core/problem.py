@@ -35,11 +35,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from ..data.rows import entry_count
+from ..data.rows import Batch, entry_count
 from ..data.sources import Part, Source
 from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError, InternalError
@@ -129,14 +129,21 @@ Share: TypeAlias = tuple[_Sums, Floats, Floats, float]  # with sum c beta x, wha
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A source of rows, a loss, the strength of regularisation and the kind of bias."""
+    """A source of rows, a loss, the strength of regularisation and the kind of bias.
+
+    ``total_weight`` is N: the sum of the source's weights, within two units, unless it is given (for rows of
+    a stream, or some of the rows of a larger problem). ``dataclasses.replace`` keeps it.
+    """
 
     source: Source
     loss: Loss
     lam: float
     bias: Bias = NoBias()  # noqa: RUF009  (frozen, without state)
+    total_weight: float = None  # type: ignore[assignment]  # never None once it is made
 
     def __post_init__(self) -> None:
+        if cast("float | None", self.total_weight) is None:
+            object.__setattr__(self, "total_weight", self.source.total_weight)
         if not (1e-100 <= self.lam <= 1e100 or self.lam == 0.0):
             raise InputError(f"lam={self.lam!r} must be a positive number between 1e-100 and 1e100")
         if self.source.in_memory:
@@ -159,11 +166,6 @@ class Problem:
     def identity(self) -> Identity:
         """What tells this problem from others."""
         return Identity(repr(self.loss), self.lam, repr(self.bias), self.source.digest)
-
-    @property
-    def total_weight(self) -> float:
-        """N, within two units."""
-        return self.source.total_weight
 
     @property
     def epoch_size(self) -> int:
@@ -208,6 +210,11 @@ class Problem:
     def mean_square(self) -> float:
         """``sum c |x|^2 / N``."""
         return self.mean(self.source.squared_norms)
+
+    @cached_property
+    def max_squared_norm(self) -> float:
+        """``max |x_i|^2`` over the rows of positive weight."""
+        return float(np.max(self.source.squared_norms, where=self.source.weight > 0.0, initial=0.0))
 
     def mean(self, values: Floats) -> float:
         """By weight, of one number a row. Not by BLAS: its threads wake up slowly, and sums depend on their
@@ -289,6 +296,17 @@ class Problem:
         for part in self.source.parts():
             passing.add(part)
         return passing.evaluation()
+
+    def mean_loss(self, w: Floats, b: float) -> float:
+        """The mean loss of a model, which is P without the terms of regularisation; no bounds, no dual."""
+        w = canonical(w, np.float64)
+
+        def visit(part: Part) -> tuple[float, float]:
+            return _total_loss(part.batch, self.loss, w, b)
+
+        total, lost = self.source.reduce(visit, _added)
+        mean = (total + lost) / self.total_weight
+        return float(mean) if np.isfinite(mean) else np.inf
 
     def model_of(self, beta: Floats, b: float) -> tuple[Floats, float]:
         """w(beta), and b(beta) or, where the bias is free and does not follow from beta, the b given."""
@@ -479,7 +497,7 @@ class StreamingEvaluation:
 
     def evaluation(self) -> Evaluation:
         """When every row has been seen. Their weights must add up to N: it was not found in this pass."""
-        weight = self._evaluating.problem.total_weight
+        weight = self._evaluating.problem.source.total_weight
         if not abs(self._weight.value - weight) <= 2.0 * COMPENSATED * weight:
             raise InputError(
                 f"the weights of all rows add up to {self._weight.value!r}, and should to {weight!r}: a feed "
@@ -604,6 +622,18 @@ def _loss_at_zero(y: Floats, weight: Floats, loss: Any) -> tuple[float, float]:
             if share == 0.0 and loss.derivative(y[i], 0.0) != 0.0:
                 share = SMALLEST  # a loss so small that it vanished
             total, rest = two_sum(total, share)
+            lost += rest
+    return total, lost
+
+
+@kernel
+def _total_loss(batch: Batch, loss: Any, w: Floats, b: float) -> tuple[float, float]:
+    """``sum_i c_i phi(<w, x_i> + b, y_i)``, compensated; rows of weight 0 are not read."""
+    rows, y, weight, _ = batch
+    total = lost = 0.0
+    for i in range(y.shape[0]):
+        if weight[i] > 0.0:
+            total, rest = two_sum(total, weight[i] * loss.value(y[i], rows.dot(i, w) + b))
             lost += rest
     return total, lost
 

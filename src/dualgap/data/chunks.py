@@ -19,7 +19,7 @@ import numpy as np
 from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError
 from .rows import CSR, Batch, Dense, Rows, squared_lengths, squares
-from .sources import InMemory, Part, check_weights, digest_of
+from .sources import Part, View, check_weights, digest_of
 
 T = TypeVar("T")
 
@@ -270,7 +270,7 @@ class FromMemory:
     name = "memory"
     steady = True
 
-    def __init__(self, source: InMemory, rows: int | None = None) -> None:
+    def __init__(self, source: View, rows: int | None = None) -> None:
         self._source = source
         self.n, self.d, self.nnz = source.n, source.d, source.nnz
         self.value_bytes = (

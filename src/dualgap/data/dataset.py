@@ -19,7 +19,7 @@ from .formats.feeds import ChunkFeed, StoreFeed
 from .formats.reading import kind_of, read_data
 from .memory import available_memory, training_bytes
 from .rows import CSR
-from .sources import InMemory, in_memory
+from .sources import View, view
 
 SHARE = 0.6  # of the free memory that training may take by itself
 
@@ -43,7 +43,7 @@ class Given(NamedTuple):
         return isinstance(self.X, str | os.PathLike | Store | StoreFeed | ChunkFeed | OnDisk)
 
 
-def source_of(given: Given, task: str) -> tuple[InMemory | OnDisk, Any, str | None]:
+def source_of(given: Given, task: str) -> tuple[View | OnDisk, Any, str | None]:
     """A source, the two labels behind -1 and +1 if there are such, and what a user should know.
 
     ``task`` is "classification" or "regression".
@@ -77,7 +77,7 @@ def source_of(given: Given, task: str) -> tuple[InMemory | OnDisk, Any, str | No
     else:
         if classification:
             y, classes = two_labels(y)
-        rows = in_memory(X, y, weight, threads=given.threads)
+        rows = view(X, y, weight, threads=given.threads)
         if given.expansion is None:
             return rows, classes, None
         feed = FromMemory(rows)
@@ -86,7 +86,7 @@ def source_of(given: Given, task: str) -> tuple[InMemory | OnDisk, Any, str | No
 
 def _from_feed(
     feed: Feed, classes: Any, given: Given, classification: bool
-) -> tuple[InMemory | OnDisk, Any, str | None]:
+) -> tuple[View | OnDisk, Any, str | None]:
     known = classes is not None  # the labels are targets already
     if classification and not known:
         classes = np.array(two_classes(feed))
@@ -97,7 +97,7 @@ def _from_feed(
     budget = streaming_budget(size, given.memory_budget)
     if budget is None and not (given.by_rows and given.named):
         X, y, weight = all_of(feed)
-        return in_memory(X, targets(y), weight, threads=given.threads), classes, None
+        return view(X, targets(y), weight, threads=given.threads), classes, None
     note = (
         streaming_note(feed.name, size, budget)
         if budget is not None and given.memory_budget is None

@@ -334,20 +334,6 @@ def slice_rows(rows: Rows, first: int, last: int) -> Rows:
     return Dense(rows.matrix[first:last])
 
 
-def take_rows(rows: Rows, which: Any) -> Rows:
-    """Those rows, copied."""
-    if isinstance(rows, Dense):
-        return Dense(canonical(rows.matrix[which], rows.matrix.dtype))
-    counts = np.diff(rows.starts)[which]
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    entries = np.repeat(rows.starts[:-1][which] - starts[:-1], counts) + np.arange(starts[-1])
-    return type(rows)(
-        canonical(rows.values[entries], rows.values.dtype),
-        canonical(rows.columns[entries], np.uint32),
-        canonical(starts, np.int64),
-    )
-
-
 def entry_count(rows: Rows) -> int:
     """The number of stored entries."""
     return int(rows.starts[-1] - rows.starts[0]) if isinstance(rows, CSR) else rows.matrix.size

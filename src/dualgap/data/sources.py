@@ -1,15 +1,18 @@
-"""Where rows come from. A source knows ``n``, ``d`` and ``nnz``, yields its rows in parts, and adds things up
-over them.
+"""Sources of rows: what the rest of the library trains on and evaluates.
 
-``reduce`` is the only place that loops over parts to add things up. Its parts and the order of its
-additions do not depend on the number of threads, so neither does a certificate.
+``Stored`` is one validated matrix; a ``View`` shows it with targets and weights, and is the source for rows
+in memory (``chunks.OnDisk`` is the other one). One-vs-rest, class weights and folds are views of the same
+stored rows: none of them copies a row, and a row of weight 0 is absent.
+
+``reduce`` adds things up over the parts of a source. Its parts and the order of its additions do not depend
+on the number of threads, so neither does a certificate.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -33,18 +36,19 @@ class Part(NamedTuple):
 
 
 class Source(Protocol):
-    """What the rest of the project may ask of a source."""
+    """What problems and solvers may ask of a source.
+
+    ``y``, ``squared_norms`` and ``batch`` are available only where ``in_memory`` is true.
+    """
 
     @property
     def n(self) -> int: ...
     @property
     def d(self) -> int: ...
     @property
-    def nnz(self) -> int: ...
+    def nnz(self) -> int: ...  # stored entries
     @property
-    def in_memory(
-        self,
-    ) -> bool: ...  # all rows are in memory; only then `y` and `squared_norms` may be asked for
+    def in_memory(self) -> bool: ...  # all rows are in memory
     @property
     def y(self) -> Floats: ...
     @property
@@ -52,51 +56,79 @@ class Source(Protocol):
     @property
     def squared_norms(self) -> Floats: ...
     @property
-    def target_weights(
-        self,
-    ) -> list[tuple[float, float]] | None: ...  # total weights of the targets, if known
+    def target_weights(self) -> list[tuple[float, float]] | None: ...  # (target, its total weight), if known
     @property
     def total_weight(self) -> float: ...  # within two units of the sum of the weights (see `sums.Total`)
     @property
-    def epoch_size(self) -> int: ...
+    def epoch_size(self) -> int: ...  # rows of positive weight
     @property
     def threads(self) -> int: ...  # that a pass over all rows may use
     @property
-    def digest(
-        self,
-    ) -> str: ...  # of sizes and samples of the data: another one almost surely means other data
+    def digest(self) -> str: ...  # of sizes and samples: a different one almost surely means different data
     @property
-    def batch(self) -> Batch: ...  # all rows at once, if they are in memory
+    def batch(self) -> Batch: ...  # all rows
     def parts(self) -> Iterator[Part]: ...
     def reduce(self, visit: Callable[[Part], T], merge: Callable[[T, T], T]) -> T: ...
 
 
-@dataclass(frozen=True, eq=False)
-class InMemory:
-    """Arrays in memory (or mapped into it): one block for solvers, a few for passes over all rows."""
+class Stored(NamedTuple):
+    """A validated matrix of n rows and d columns, without targets."""
 
     rows: Rows
+    d: int
+    nnz: int
+    squared_norms: Floats
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return row_count(self.rows)
+
+    def head(self, count: int) -> Stored:
+        """The first rows, without a copy."""
+        rows = slice_rows(self.rows, 0, count)
+        return Stored(rows, self.d, entry_count(rows), self.squared_norms[:count])
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Stored rows with targets and weights: a source whose rows are all in memory (or mapped into it)."""
+
+    data: Stored
     y: Floats
     weight: Floats
-    squared_norms: Floats
-    d: int
     threads: int = 1
     in_memory = True
     target_weights = None
 
     @property
+    def rows(self) -> Rows:
+        """The stored rows."""
+        return self.data.rows
+
+    @property
     def n(self) -> int:
-        """The number of rows."""
+        """The number of rows, those of weight 0 included."""
         return int(self.y.shape[0])
 
-    @cached_property
+    @property
+    def d(self) -> int:
+        """The number of columns."""
+        return self.data.d
+
+    @property
     def nnz(self) -> int:
-        """The number of stored entries."""
-        return entry_count(self.rows)
+        """The number of stored entries, those of rows of weight 0 included."""
+        return self.data.nnz
+
+    @property
+    def squared_norms(self) -> Floats:
+        """Squared Euclidean lengths of the rows."""
+        return self.data.squared_norms
 
     @cached_property
     def total_weight(self) -> float:
-        """N."""
+        """The sum of the weights."""
         return total_of(self.weight)
 
     @cached_property
@@ -115,12 +147,20 @@ class InMemory:
         """All rows."""
         return Batch(self.rows, self.y, self.weight, self.squared_norms)
 
+    def with_targets(self, y: Any) -> View:
+        """The same rows and weights with other targets."""
+        return replace(self, y=canonical(_vector(y, "y", self.n), np.float64))
+
+    def with_weight(self, weight: Any) -> View:
+        """The same rows and targets with other weights; a row of weight 0 is absent."""
+        return replace(self, weight=canonical(_weights(weight, self.n), np.float64))
+
     def parts(self) -> Iterator[Part]:
         """All rows, as one part."""
         yield Part(self.batch, slice(0, self.n))
 
     def reduce(self, visit: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
-        """``visit`` every part, then ``merge`` the results from the first part to the last."""
+        """``visit`` every part, on as many threads as there are, and ``merge`` the results in their order."""
         parts = [self._part(first, last) for first, last in pairwise(self._edges)]
         results = in_threads(visit, parts, min(self.threads, len(parts)))
         total = results[0]
@@ -130,8 +170,8 @@ class InMemory:
 
     @cached_property
     def _edges(self) -> list[int]:
-        """Row numbers at which parts begin: parts of equal size, each large against the d numbers it may add
-        up.
+        """Row numbers at which parts begin. Parts have equally many rows, and many more entries than the d
+        numbers that a part may add up.
         """
         count = min(64, self.n, 1 + self.nnz // (4 * self.d + 1_000_000))
         count = max(count, -(-self.n // LONGEST))  # as long as compensated sums may be
@@ -164,35 +204,29 @@ def digest_of(sizes: tuple[Any, ...], arrays: Sequence[Any] = ()) -> str:
     return digest.hexdigest()
 
 
-def in_memory(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> InMemory:
-    """Check what the caller gave and wrap it, without a copy where it fits as it is.
+def view(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> View:
+    """Validate rows, targets and weights; arrays that fit as they are are not copied.
 
-    X may be an InMemory itself: its rows are then used again, with other targets (one class against the
-    rest).
+    X may be a View or Stored itself: its rows are used again, with these targets and weights.
     """
-    if isinstance(X, InMemory):
-        rows, d, squared_norms = X.rows, X.d, X.squared_norms
+    if isinstance(X, View):
+        data = X.data
+    elif isinstance(X, Stored):
+        data = X
     else:
         rows, d, squared_norms = as_rows(X, threads)
-    n = row_count(rows)
+        data = Stored(rows, d, entry_count(rows), squared_norms)
+    n, d = data.n, data.d
     if n == 0:
         raise InputError(f"X has no rows (shape {(n, d)}); there is nothing to train on")
     if d == 0:
         raise InputError(f"X has 0 features (shape {(n, d)}); at least 1 is needed")
     target = _vector(y, "y", n)
-    weight = np.ones(n) if sample_weight is None else _vector(sample_weight, "sample_weight", n)
-    if sample_weight is not None:
-        check_weights(weight, "sample_weight")
-        if not weight.any():
-            raise InputError("all sample weights are zero; at least one row must have a positive weight")
-    return InMemory(
-        rows,
-        canonical(target, np.float64),
-        canonical(weight, np.float64),
-        squared_norms,
-        d,
-        threads,
-    )
+    weight = np.ones(n) if sample_weight is None else _weights(sample_weight, n)
+    return View(data, canonical(target, np.float64), canonical(weight, np.float64), threads)
+
+
+InMemory, in_memory = View, view  # the names before
 
 
 def check_weights(weight: Floats, name: str, first: int = 0) -> None:
@@ -208,6 +242,14 @@ def check_weights(weight: Floats, name: str, first: int = 0) -> None:
     if weight[bad] < 0:
         raise InputError(f"{place}; weights must be >= 0 (0 leaves the row out)")
     raise InputError(f"{place}; weights must be 0 or between 1e-100 and 1e100")
+
+
+def _weights(values: Any, n: int) -> Floats:
+    weight = _vector(values, "sample_weight", n)
+    check_weights(weight, "sample_weight")
+    if not weight.any():
+        raise InputError("all sample weights are zero; at least one row must have a positive weight")
+    return weight
 
 
 def _vector(values: Any, name: str, n: int) -> Floats:

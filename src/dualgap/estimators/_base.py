@@ -19,7 +19,7 @@ from ..api import fit
 from ..core.bias import AugmentedBias, Bias, ExactBias, NoBias
 from ..core.losses import Loss
 from ..core.problem import Certificate, Point
-from ..data.sources import in_memory
+from ..data.sources import view
 from ..runtime.arrays import Floats
 from ..runtime.checks import flag, number, shown, whole
 from ..runtime.errors import InputError
@@ -116,7 +116,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         seed = seed_of(self.random_state)
         warm = self._warm_points(count, *X.shape)
         verbose = whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
-        source = in_memory(
+        source = view(
             X, weight, weight
         )  # checked once, whatever the number of models; fit puts in the targets
         ctrl_c = CtrlC()

@@ -68,7 +68,7 @@ class Loop:
         self.best = Incumbent.of_size(problem.source.n, problem.source.d)
         self.validated = math.inf  # loss of the last point on held-out rows
         self.news: Evaluation | None = None  # of the present point, until the solver has been told
-        self.repeats = False  # the rules have seen the present record before, in the run that is resumed
+        self.repeats = False  # rules and callbacks have seen the present record in the run that is resumed
         self.status = Status()
         self.steps: Steps[Any] = solver
         self.polished = -problem.epoch_size
@@ -357,9 +357,8 @@ def _look(loop: Loop, record: Record, trace: list[Record], callbacks: Sequence[C
     if record.kind == "certified":
         trace.append(record)
     if loop.repeats:
-        found = loop.rules.look_again(record)
-    else:
-        found, loop.memory = loop.rules.look(record, loop.memory)
+        return loop.rules.look_again(record)
+    found, loop.memory = loop.rules.look(record, loop.memory)
     if not callbacks:
         return found
     run = loop.run(callbacks)

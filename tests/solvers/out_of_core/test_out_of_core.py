@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from dualgap.solvers import SOLVERS
 from dualgap.solvers.out_of_core import engine as out_of_core
 from dualgap.solvers.out_of_core.cached_loops import CachedLoops
 from support.feeds import deadline, small_batches
+from support.problems import sparse_data
 from support.states import assert_same
 
 NAMES = ("cached-loops", "block", "selective-block")
@@ -39,17 +41,8 @@ def in_time() -> Iterator[None]:
         yield
 
 
-def data(n: int = 60, d: int = 8, *, real: bool = False, seed: int = 0) -> tuple[Any, Any, Any]:
-    """Some rows, targets (real numbers or signs) and weights, some of them 0."""
-    rng = np.random.default_rng(seed)
-    X = np.where(rng.random((n, d)) < 0.6, rng.standard_normal((n, d)), 0.0)
-    X[3] = 0.0
-    target = X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n)
-    return (
-        X,
-        target if real else np.where(target > 0, 1.0, -1.0),
-        rng.choice([0.0, 1.0, 1.0, 2.0, 0.5], size=n),
-    )
+# some weights are 0
+data = partial(sparse_data, n=60, d=8, density=0.6, noise=0.5, empty_row=3, weights=(0.0, 1.0, 1.0, 2.0, 0.5))
 
 
 def problems(
@@ -57,7 +50,7 @@ def problems(
 ) -> tuple[Problem, Problem]:
     """One problem twice: with its rows in memory, and with its rows in chunks that come by."""
     chosen = make_loss(loss)
-    X, y, weight = data(real=chosen.task == "regression", **options)
+    X, y, weight = data(regression=chosen.task == "regression", **options)
     whole = in_memory(X if matrix is None else matrix(X), y, weight)
     streamed = OnDisk(FromMemory(whole, rows=rows), memory_budget=10**6)
     lam = 1.0 / whole.total_weight
@@ -212,7 +205,7 @@ def test_threads_and_all_weak_duality_at_every_record_and_an_honest_end(
     small_batches(monkeypatch)
     before = threading.active_count()
     for loss in ("hinge", "squared"):
-        X, y, weight = data(real=loss == "squared")
+        X, y, weight = data(regression=loss == "squared")
         write_store(tmp_path / "rows.arrow", X, y, weight)
         outcome = dualgap.fit(
             tmp_path / "rows.arrow", loss=loss, solver=name, cache=20, tol=1e-3, bias=bias, max_epochs=3000
@@ -465,7 +458,7 @@ def test_a_free_bias_is_found_with_few_rows_at_hand(name: str, loss: str) -> Non
     """In memory, where it is on offer: the centre of the bias must not run away before all rows have been
     seen.
     """
-    X, y, weight = data(real=loss != "hinge")
+    X, y, weight = data(regression=loss != "hinge")
     outcome = dualgap.fit(
         X, y, loss=loss, sample_weight=weight, solver=name, cache=5, bias="exact", tol=1e-2, max_epochs=6000
     )
@@ -500,6 +493,7 @@ def stored(folder: Path, name: str, tmp_path: Path, **options: Any) -> Path:
     return tmp_path / f"{name}.arrow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a9a", "w8a", "wikitox-bow", "mnist-multiclass"])
 def test_on_real_data_the_certificate_is_that_of_memory_and_passes_are_few(
     name: str, data_folder: Path, tmp_path: Path

@@ -17,7 +17,7 @@ from ...runtime.errors import InputError
 from ...runtime.sums import Total, TotalByLabel
 from ..chunks import Chunk
 from ..rows import CSR
-from ..sources import in_memory
+from ..sources import view
 from .arrow.store import Store, arrow, checksum, sound_batch
 
 _KEPT = 8  # buffers for batches, more than are in use at a time
@@ -231,7 +231,7 @@ class ChunkFeed:
         weights: TotalByLabel | None = TotalByLabel()
         self.value_bytes, self.chunk_bytes = 4, 0
         for X, y, weight in map(_parts, start()):
-            rows = in_memory(X, y, weight if weight is None or np.any(weight) else None)
+            rows = view(X, y, weight if weight is None or np.any(weight) else None)
             sizes.append(rows.n)
             self.nnz += rows.nnz
             self.d = max(self.d, rows.d)

@@ -154,7 +154,7 @@ class WorkingSetSolver(Solver[State]):
         v, w, gradient = state.variables
         b = cursor.bias
         beta = np.divide(v, source.weight, out=np.zeros(source.n), where=source.weight > 0)
-        if has_hard_margin(problem):
+        if problem.loss.hard:
             margins = source.y * (source.y - gradient + b)
             least = float(margins[source.weight > 0].min()) if cursor.active == state.order.size else -1.0
             if least > 0.0:
@@ -183,11 +183,6 @@ def status_of(state: State, *, restored: bool) -> Status:
             "rescale the columns of X, loosen the gap asked for or try another solver",
         )
     return Status("convenient" if restored else "no", ended)
-
-
-def has_hard_margin(problem: Problem) -> bool:
-    """Whether the loss is infinite below the margin, and the duals have no upper bound."""
-    return math.isinf(problem.loss.dual_bounds(1.0)[1])
 
 
 def box_of(problem: Problem) -> Box:
@@ -225,10 +220,10 @@ def extremes_of(state: State, up: Any, down: Any) -> Extremes:
 
 def seems_inseparable(problem: Problem, state: State) -> bool:
     """Whether v seems to prove that the classes cannot be separated; `restore_all` then makes sure."""
-    if not has_hard_margin(problem):
+    if not problem.loss.hard:
         return False
     v, w, _ = state.variables
-    mass = float(np.abs(v).sum()) * float(np.sqrt(problem.source.squared_norms.max()))
+    mass = float(np.abs(v).sum()) * math.sqrt(problem.max_squared_norm)
     return norm(w) < 0.5 * MARGIN_LIMIT * problem.scale * mass
 
 
@@ -241,9 +236,9 @@ def restore_all(problem: Problem, state: State) -> State:
     add_rows(source.batch.rows, used, v[used], problem.scale, w)
     _set_gradients(source.batch.rows, source.y, problem.loss.margin, w, gradient)
     proven = math.inf
-    if has_hard_margin(problem):
+    if problem.loss.hard:
         lengths = np.sqrt(source.squared_norms)
-        mass, longest = float(np.abs(v).sum()), float(lengths.max())
+        mass, longest = float(np.abs(v).sum()), math.sqrt(problem.max_squared_norm)
         hulls = norm(w) / problem.scale + longest * abs(math.fsum(v))
         hulls += float(gamma(source.n + 8.0)) * float(np.abs(v) @ lengths)
         proven = hulls / (mass * longest) if mass * longest > 0.0 else math.inf

@@ -216,7 +216,7 @@ class Pegasos(Polished):
             stop = int(min(end, averaging.next_event(self.output, state.suffix, state.walk.steps)))
             walk = _walk(
                 *part.batch,
-                problem.loss.margin,  # type: ignore[attr-defined]  # the hinge has one
+                problem.loss.margin,
                 problem.lam,
                 problem.epoch_size / problem.total_weight,
                 constant_feature(problem),

@@ -138,7 +138,7 @@ class MarginErrors:
         while state.march.visits < stop and not math.isfinite(state.accurate):
             march = _present(
                 *part.batch,
-                problem.loss.margin,  # type: ignore[attr-defined]  # the hinge has one
+                problem.loss.margin,
                 problem.lam,
                 problem.epoch_size / problem.total_weight,
                 constant_feature(problem),
@@ -165,7 +165,7 @@ class MarginErrors:
         if problem.bias.kind == "exact":  # the proposition has no such bias
             return math.inf
         half = 0.5 * march.r / (problem.lam * march.t**2)
-        dual = problem.loss.margin * march.M / march.t - half  # type: ignore[attr-defined]
+        dual = problem.loss.margin * march.M / march.t - half
         return problem.evaluate(point).primal / dual - 1.0 if dual > 0.0 else math.inf
 
     def point(self, problem: Problem, state: State) -> Point:

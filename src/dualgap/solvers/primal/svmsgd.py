@@ -14,8 +14,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from ...core.problem import Point, Problem
-from ...data.rows import slice_rows
-from ...data.sources import InMemory
+from ...data.sources import View
 from ...runtime.errors import InputError
 from ...runtime.random import GIVEN
 from .descent import Descent, check_rate, model_of
@@ -77,21 +76,16 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
             break
         best, least = factor * best, value
     if math.isinf(least):  # no step helps on these rows, which may be empty or all alike
-        return min(most, 1.0 / max(float(problem.source.squared_norms.max()), 1e-12))
+        return min(most, 1.0 / max(problem.max_squared_norm, 1e-12))
     return best
 
 
 def _head(problem: Problem, count: int) -> Problem:
-    """The problem of the first rows alone."""
-    (part,) = problem.source.parts()
-    last = min(count, problem.source.n)
-    if last == problem.source.n or not part.batch.weight[:last].any():
+    """The problem of the first rows alone, unless all of them have weight 0."""
+    source = problem.source
+    assert isinstance(source, View)
+    last = min(count, source.n)
+    if last == source.n or not source.weight[:last].any():
         return problem
-    source = InMemory(
-        slice_rows(part.batch.rows, 0, last),
-        part.batch.y[:last],
-        part.batch.weight[:last],
-        part.batch.squared_norms[:last],
-        problem.source.d,
-    )
-    return replace(problem, source=source)
+    head = View(source.data.head(last), source.y[:last], source.weight[:last])
+    return Problem(head, problem.loss, problem.lam, problem.bias)
