@@ -149,8 +149,6 @@ def fit(
     """
     prepared = _prepared(locals())
     task = prepared.task
-    for callback in prepared.callbacks:
-        callback.begin(task.problem, task.solver, task.auto_reason)
     outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
     return replace(outcome, classes=task.classes, expansion=prepared.expansion, auto_reason=task.auto_reason)
 
@@ -236,6 +234,7 @@ def _prepared(given: Mapping[str, Any]) -> Prepared:
         validate=task.validate,
         warm=starting_point(given["warm"], task.classes, problem),
         resume=run_to_resume(given["resume"], given["warm"]),
+        auto_reason=task.auto_reason,
     )
     patient = max(1000 * problem.epoch_size, 200_000)  # on tiny data a thousand epochs are nothing
     return Prepared(

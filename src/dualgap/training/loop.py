@@ -34,6 +34,7 @@ PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not w
 MAX_UNCHANGED, MAX_IDLE = 3, 10_000  # evaluations in a row without a visit that end a run: all alike, or any
 
 Measures: TypeAlias = Callable[[Point], dict[str, float]]
+Running: TypeAlias = Generator[Record, None, Outcome]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Settings:
     max_quantum: float = math.inf  # visits in one call of the solver
     warm: Point | None = None
     resume: Run | None = None
+    auto_reason: str = ""  # why this solver was chosen, for callbacks
 
 
 class Loop:
@@ -288,13 +290,17 @@ def solve(
 ) -> Outcome:
     """Train until a rule finds a reason to stop, or the solver is done, or Ctrl-C is pressed."""
     with CtrlC() as ctrl_c:
-        run = running(solver, problem, rules, settings, callbacks, ctrl_c)
-        while True:
-            try:
-                next(run)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
+        return finished(running(solver, problem, rules, settings, callbacks, ctrl_c))
+
+
+def finished(run: Running) -> Outcome:
+    """The outcome of a run that is left to itself."""
+    while True:
+        try:
+            next(run)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
 
 
 def running(
@@ -304,13 +310,15 @@ def running(
     settings: Settings,
     callbacks: Sequence[Callback],
     ctrl_c: CtrlC,
-) -> Generator[Record, None, Outcome]:
+) -> Running:
     """A run that pauses at every record and returns its outcome, so that several can take turns.
 
     The model handed back is the one with the smallest primal value seen, or the smallest value of
     ``validate``.
     """
     reason: Reason | None = None
+    for callback in callbacks:
+        callback.begin(problem, solver, settings.auto_reason)
     try:
         loop = Loop(solver, problem, rules, settings)
         if settings.resume is not None:
