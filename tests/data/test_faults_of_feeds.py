@@ -47,12 +47,12 @@ def store_fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class After:
-    """A watcher that does something once, after so many certificates."""
+    """A callback that does something once, after so many certificates."""
 
     def __init__(self, action: Callable[[], Any], certificates: int = 2) -> None:
         self.action, self.left = action, certificates
 
-    def __call__(self, record: Any) -> None:
+    def __call__(self, record: Any, run: Any) -> None:
         if record.kind == "certified":
             self.left -= 1
             if self.left == 0:
@@ -93,7 +93,7 @@ def test_a_store_that_changes_ends_the_run_with_the_best_model(
     name: str, fault: Callable[[Path], None], store: Path
 ) -> None:
     outcome = dualgap.fit(
-        store, solver=name, cache=80, tol=0.0, time_limit=40.0, watchers=[After(lambda: fault(store))]
+        store, solver=name, cache=80, tol=0.0, time_limit=40.0, callbacks=[After(lambda: fault(store))]
     )
     assert_kept(outcome, str(store))
 
@@ -110,7 +110,7 @@ def test_a_store_that_is_deleted_or_replaced_is_read_on(name: str, fault: str, s
             write_store(store, *rows(n=50, d=3, seed=9))
 
     outcome = dualgap.fit(
-        store, solver=name, cache=80, tol=1e-3, max_epochs=20_000, time_limit=40.0, watchers=[After(act, 1)]
+        store, solver=name, cache=80, tol=1e-3, max_epochs=20_000, time_limit=40.0, callbacks=[After(act, 1)]
     )
     assert outcome.converged, outcome.reason
     here = dualgap.fit(*rows(), tol=1e-6)
@@ -139,7 +139,7 @@ def test_whatever_the_reader_stumbles_over_leaves_the_best_model(
 
     monkeypatch.setattr(StoreFeed, "load", failing)
     outcome = dualgap.fit(
-        store, solver=name, cache=80, tol=0.0, time_limit=40.0, watchers=[After(broken.set)]
+        store, solver=name, cache=80, tol=0.0, time_limit=40.0, callbacks=[After(broken.set)]
     )
     assert_kept(outcome, "rows.arrow")
 
@@ -164,7 +164,7 @@ def test_a_fault_at_the_very_end_does_not_take_the_model_away(name: str, store: 
     """
     seen = 0
 
-    def callback(record: Any) -> bool:
+    def callback(record: Any, run: Any) -> bool:
         nonlocal seen
         seen += record.kind == "certified"
         if seen >= 2 and record.kind == "estimate":
@@ -172,7 +172,7 @@ def test_a_fault_at_the_very_end_does_not_take_the_model_away(name: str, store: 
             return True
         return False
 
-    outcome = dualgap.fit(store, solver=name, cache=80, tol=0.0, time_limit=40.0, callback=callback)
+    outcome = dualgap.fit(store, solver=name, cache=80, tol=0.0, time_limit=40.0, callbacks=[callback])
     assert outcome.coef.any()
     assert outcome.certificate.relative_gap < 1.0
 

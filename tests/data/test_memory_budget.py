@@ -119,7 +119,7 @@ def test_a_store_beyond_the_free_memory_is_streamed_and_the_user_is_told(
         warnings.simplefilter("error")
         assert dualgap.fit(store).problem.source.in_memory
     monkeypatch.setattr(opening, "available_memory", lambda: int(size / 0.6) - 10)
-    monkeypatch.setattr("dualgap.solvers.out_of_core.engine.capacity", lambda problem, cache: 100)
+    monkeypatch.setattr("dualgap.solvers.out_of_core.solver.capacity", lambda problem, cache: 100)
     with pytest.warns(
         UserWarning, match=r"rows.arrow needs about .* streamed from disk.*memory_budget"
     ) as told:
@@ -148,7 +148,7 @@ def test_a_budget_is_kept_even_if_a_number_of_rows_is_given(
             assert "cache" in str(error)  # noqa: PT017  (either is right)
             return
         assert not outcome.problem.source.in_memory
-        outcome_rows.append(outcome.state.solver.ids.size)
+        outcome_rows.append(outcome.run.state.sweeps.ids.size)
     assert outcome_rows[1] <= outcome_rows[0]
 
 
@@ -230,9 +230,26 @@ def train(path, **memory):
 small, large, budget = sys.argv[1], sys.argv[2], int(sys.argv[3])
 train(small, cache=50)
 gc.collect()
+<<<<<<< HEAD
 with growth() as found:
     outcome = train(large, memory_budget=budget)
 slots = int(outcome.state.solver.ids.size)
+=======
+start, peak, over = anonymous(), 0, threading.Event()
+
+def sample():
+    global peak
+    while not over.is_set():
+        peak = max(peak, anonymous())
+        time.sleep(0.002)
+
+thread = threading.Thread(target=sample)
+thread.start()
+outcome = train(large, memory_budget=budget)
+over.set()
+thread.join()
+slots = int(outcome.run.state.sweeps.ids.size)
+>>>>>>> disk
 passes = outcome.trace[-1].measures["passes"]
 print(json.dumps([found.bytes, slots, outcome.problem.source.in_memory, passes]))
 """

@@ -37,8 +37,8 @@ def run_jobs(
 ) -> Iterator[tuple[K, Outcome]]:
     """Train the jobs and yield their outcomes in order; a job is made when its turn comes.
 
-    One Ctrl-C ends all of them: those under way hand back the best model so far, those that have not begun get one
-    quantum of work each. At most ``threads`` jobs exist at a time.
+    One Ctrl-C ends all of them: those under way hand back the best model so far, those that have not begun
+    get one quantum of work each. At most ``threads`` jobs exist at a time.
     """
     with ctrl_c or CtrlC() as pressed:
 
@@ -60,7 +60,8 @@ def run_jobs(
 
 
 def run_in_turns(jobs: Sequence[Job]) -> list[Outcome]:
-    """Train the jobs at once on one thread: the one furthest behind in its passes over the disk goes on first.
+    """Train the jobs at once on one thread: the one furthest behind in its passes over the disk goes on
+    first.
 
     So all of them want the same chunk of rows at about the same time, and one reading serves all.
     """
