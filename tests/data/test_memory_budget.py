@@ -230,26 +230,9 @@ def train(path, **memory):
 small, large, budget = sys.argv[1], sys.argv[2], int(sys.argv[3])
 train(small, cache=50)
 gc.collect()
-<<<<<<< HEAD
 with growth() as found:
     outcome = train(large, memory_budget=budget)
-slots = int(outcome.state.solver.ids.size)
-=======
-start, peak, over = anonymous(), 0, threading.Event()
-
-def sample():
-    global peak
-    while not over.is_set():
-        peak = max(peak, anonymous())
-        time.sleep(0.002)
-
-thread = threading.Thread(target=sample)
-thread.start()
-outcome = train(large, memory_budget=budget)
-over.set()
-thread.join()
 slots = int(outcome.run.state.sweeps.ids.size)
->>>>>>> disk
 passes = outcome.trace[-1].measures["passes"]
 print(json.dumps([found.bytes, slots, outcome.problem.source.in_memory, passes]))
 """

@@ -50,13 +50,8 @@ def problems(
 ) -> tuple[Problem, Problem]:
     """One problem twice: with its rows in memory, and with its rows in chunks that come by."""
     chosen = make_loss(loss)
-<<<<<<< HEAD
     X, y, weight = data(regression=chosen.task == "regression", **options)
-    whole = in_memory(X if matrix is None else matrix(X), y, weight)
-=======
-    X, y, weight = data(real=chosen.task == "regression", **options)
     whole = view(X if matrix is None else matrix(X), y, weight)
->>>>>>> disk
     streamed = OnDisk(FromMemory(whole, rows=rows), memory_budget=10**6)
     lam = 1.0 / whole.total_weight
     return tuple(Problem(source, chosen, lam, make_bias(bias, 0.7)) for source in (whole, streamed))  # type: ignore[return-value]
