@@ -14,7 +14,7 @@ import numpy as np
 from dualgap.core.bias import NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 
 Arrays = tuple[np.ndarray, np.ndarray]
 Weights = Callable[[np.random.Generator, int], np.ndarray]
@@ -107,4 +107,4 @@ def small_problem(
     chosen = make_loss(loss)
     y = signs(target) if chosen.task == "classification" else target
     weight = weights(rng, n) if weighted else np.ones(n)
-    return Problem(in_memory(layout(X), y, weight), chosen, lam, bias or NoBias())
+    return Problem(view(layout(X), y, weight), chosen, lam, bias or NoBias())

@@ -19,7 +19,7 @@ from dualgap.solvers.cutting_planes.master import (
     slack,
     solve_master,
 )
-from dualgap.solvers.cutting_planes.ocas import line_search
+from dualgap.solvers.cutting_planes.ocas import Scored, line_search
 from support.problems import small_problem
 
 BIASES = [NoBias(), AugmentedBias(2.0), Centred(0.4, 0.05)]
@@ -89,7 +89,8 @@ def test_the_line_search_is_exact(bias: object) -> None:
         )
         if isinstance(bias, NoBias):
             b = b_to = 0.0
-        step = line_search(problem, w, to, b, b_to, scores(problem, w, b), scores(problem, to, b_to))
+        start, end = (Scored(*p, scores(problem, *p)) for p in ((w, b), (to, b_to)))
+        step = line_search(problem, start, end)
 
         def along(k: float, w=w, to=to, b=b, b_to=b_to) -> float:  # type: ignore[no-untyped-def]
             return objective(problem, w + k * (to - w), b + k * (b_to - b))
@@ -105,7 +106,7 @@ def test_idle_cuts_are_dropped() -> None:
     y = np.sign(X @ rng.normal(size=30) + 3 * rng.normal(size=300))
     outcome = dualgap.fit(X, y, C=1.0, solver="svmperf", tol=1e-5, max_epochs=3000)
     assert outcome.converged
-    cuts = outcome.state.solver.cuts
+    cuts = outcome.run.state.cuts
     assert cuts.offsets.size < outcome.trace[-1].updates
     assert cuts.idle.max() < 50
     assert cuts.members.shape == (cuts.offsets.size, (300 + 7) // 8)
@@ -118,7 +119,7 @@ def test_the_papers_own_rules() -> None:
     loose, tight = (dualgap.fit(X, y, lam=0.01, solver="svmperf", epsilon=e, tol=0.0) for e in (0.1, 0.001))
     assert loose.reason.name == tight.reason.name == "epsilon"
     assert loose.trace[-1].updates < tight.trace[-1].updates
-    assert tight.state.solver.violation <= 0.001
+    assert tight.run.state.violation <= 0.001
     assert tight.certificate.gap < loose.certificate.gap
 
     relative = dualgap.fit(X, y, lam=0.01, solver="ocas", r=0.01, tol=0.0)

@@ -14,11 +14,12 @@ import dualgap
 from dualgap.core.bias import AugmentedBias
 from dualgap.core.losses import LOSSES, SmoothHinge, make_loss
 from dualgap.core.problem import Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.jit import compiled
 from dualgap.runtime.random import generator
-from dualgap.solvers.dual.asdca import ASDCA, _pick, _up_to_date, left_by_smoothing, theta_of_theory
+from dualgap.solvers.dual.asdca import ASDCA, left_by_smoothing, theta_of_theory
+from dualgap.solvers.dual.mini_batches import draw
 from support import matrix
 from support.problems import small_problem, whole_weights
 
@@ -30,7 +31,7 @@ def literal(
 ) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray, np.ndarray]:
     """Algorithm 2, dense, as it is written: all w, all mixtures of the duals, and the last v and beta."""
     source, N = task.source, task.total_weight
-    m, theta, gamma = solver._constants(task)
+    m, theta, gamma = solver._pace(task)
     X = source.rows.matrix  # type: ignore[union-attr]
     smooth = SmoothHinge(gamma) if gamma else task.loss  # type: ignore[arg-type]
     order, rng = np.flatnonzero(source.weight).astype(np.uint32), generator(solver.seed)
@@ -39,7 +40,7 @@ def literal(
     all_w, all_mix = [w], [mix]
     for _ in range(steps):
         u = (1 - theta) * w + theta * v
-        _pick(rng, order, m)
+        draw(rng, order, m)
         beta = beta.copy()
         for i in order[:m]:
             beta[i] = (1 - theta) * beta[i] - theta * smooth.derivative(source.y[i], float(X[i] @ u))
@@ -63,21 +64,21 @@ def test_it_is_the_algorithm_of_the_paper(loss: str, options: dict[str, Any]) ->
     all_w, all_mix, v, beta = literal(task, solver, steps)
     state = solver.start(task, None)
     while state.steps < steps:
-        state = solver.step(task, state, 5 * state.m, None)
+        state, _ = solver.step(task, state, 5 * state.iterate.pace.m, None)
     point = solver.point(task, state)
     size = 1.0 + np.abs(v).max()
-    np.testing.assert_allclose(state.v, v, rtol=1e-9, atol=1e-10 * size)
-    np.testing.assert_allclose(state.beta, beta, rtol=1e-9, atol=1e-10 * (1.0 + np.abs(beta).max()))
+    np.testing.assert_allclose(state.iterate.v, v, rtol=1e-9, atol=1e-10 * size)
+    np.testing.assert_allclose(state.iterate.beta, beta, rtol=1e-9, atol=1e-10 * (1.0 + np.abs(beta).max()))
     np.testing.assert_allclose(point.w, all_w[steps], rtol=1e-9, atol=1e-10 * size)
     np.testing.assert_allclose(
-        _up_to_date(state)[0], all_mix[steps], rtol=1e-9, atol=1e-10 * (1.0 + np.abs(beta).max())
+        state.iterate.up_to_date[0], all_mix[steps], rtol=1e-9, atol=1e-10 * (1.0 + np.abs(beta).max())
     )
 
 
 def test_the_hinge_enters_through_the_smoothed_hinge() -> None:
     task, solver = problem("hinge"), ASDCA(m=5, gamma="0.5", seed=2)
     all_w, _all_mix, *_ = literal(task, solver, 100)
-    state = solver.step(task, solver.start(task, None), 500, None)
+    state, _ = solver.step(task, solver.start(task, None), 500, None)
     assert state.steps == 100
     np.testing.assert_allclose(solver.point(task, state).w, all_w[100], rtol=1e-9, atol=1e-12)
 
@@ -88,7 +89,7 @@ def test_average_by_definition(T0: int) -> None:
     all_w, all_mix, *_ = literal(task, solver, 120)
     state = solver.start(task, None)
     while state.steps < 120:
-        state = solver.step(task, state, 3 * state.m, None)
+        state, _ = solver.step(task, state, 3 * state.iterate.pace.m, None)
     start = T0 or state.suffix.now.began
     point = solver.point(task, state)
     np.testing.assert_allclose(point.beta, np.mean(all_mix[start:], axis=0), rtol=1e-10, atol=1e-13)
@@ -100,22 +101,22 @@ def test_w_is_the_model_of_its_mixed_dual(loss: str) -> None:
     task, solver = problem(loss, bias=AugmentedBias(1.5)), ASDCA(m=4)
     state, last = solver.start(task, None), None
     for _ in range(30):
-        state = solver.step(task, state, 40, last)
+        state, _ = solver.step(task, state, 40, last)
         point = solver.point(task, state)
         last = task.evaluate(point)
         assert math.isfinite(last.dual)
         np.testing.assert_allclose(last.w_of_dual, point.w, rtol=1e-9, atol=1e-11)
         assert last.b == pytest.approx(point.b, rel=1e-9, abs=1e-11)
-        v, v_bias = task.model_of(state.beta, 0.0)
-        np.testing.assert_allclose(state.v, v, rtol=1e-9, atol=1e-11)
-        assert state.mean.v_bias == pytest.approx(v_bias, rel=1e-9, abs=1e-11)
+        v, v_bias = task.model_of(state.iterate.beta, 0.0)
+        np.testing.assert_allclose(state.iterate.v, v, rtol=1e-9, atol=1e-11)
+        assert state.iterate.cursor.v_bias == pytest.approx(v_bias, rel=1e-9, abs=1e-11)
 
 
 def test_long_runs_do_not_drift() -> None:
     task, solver = problem("squared"), ASDCA(m=9, theta="0.2")
     state, last = solver.start(task, None), None
     for _ in range(40):
-        state = solver.step(task, state, 40 * task.epoch_size, last)
+        state, _ = solver.step(task, state, 40 * task.epoch_size, last)
         last = task.evaluate(solver.point(task, state))
     np.testing.assert_allclose(solver.point(task, state).w, last.w_of_dual, rtol=1e-12, atol=1e-14)
     assert state.refreshed > 0
@@ -152,7 +153,7 @@ def test_smoothing_less_and_less_reaches_the_gap(loss: str) -> None:
         max_epochs=50_000,
     )
     assert outcome.converged
-    assert outcome.state.solver.gamma < 1.0
+    assert outcome.run.state.iterate.pace.gamma < 1.0
 
 
 @pytest.mark.skipif(not compiled, reason="tens of thousands of epochs are for compiled code")
@@ -179,7 +180,7 @@ def test_a_fixed_gamma_leaves_what_the_plan_says_at_most() -> None:
 
 def test_theta_of_the_theory() -> None:
     X = np.array([[3.0, 0.0], [0.0, 4.0]])
-    task = Problem(in_memory(X, np.array([1.0, -1.0])), make_loss("smooth-hinge:gamma=0.5"), 2.0)
+    task = Problem(view(X, np.array([1.0, -1.0])), make_loss("smooth-hinge:gamma=0.5"), 2.0)
     G = 0.5 * 2.0 * 2 / 16.0
     assert theta_of_theory(task, 0.0, 2) == pytest.approx(
         0.25 * min(1, math.sqrt(G / 2), G, G ** (2 / 3) / 2 ** (1 / 3))
@@ -199,7 +200,7 @@ def test_the_rate_of_the_theory_holds() -> None:
     off = []
     for seed in range(10):
         solver = ASDCA(m=m, seed=seed)
-        state = solver.step(task, solver.start(task, None), steps * m, None)
+        state, _ = solver.step(task, solver.start(task, None), steps * m, None)
         off.append(task.evaluate(solver.point(task, state)).primal - best)
     assert np.mean(off) <= math.exp(-6.0) * 4.0 * task.value_at_zero
 
@@ -215,7 +216,10 @@ def test_the_rate_of_the_theory_holds() -> None:
         ({"gamma": -1}, "gamma=-1 must be a positive number"),
         ({"gamma": 0.5, "loss": "logistic"}, "'logistic' is smooth; leave gamma out"),
         ({"output": "random"}, "output='random' must be one of last, average"),
-        ({"output": "average", "T0": 600, "max_steps": 500, "m": 1}, "T0=600 is beyond the run of 500 steps"),
+        (
+            {"output": "average", "T0": 600, "max_visits": 500, "m": 1},
+            "T0=600 is beyond the run of 500 steps",
+        ),
         ({"C": math.inf, "bias": "exact"}, "cannot train with the loss 'hard-margin'"),
     ],
 )

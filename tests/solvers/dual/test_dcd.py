@@ -18,6 +18,8 @@ from sklearn.svm import LinearSVC, LinearSVR
 import dualgap
 from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Point
+from dualgap.solvers.dual.gap_estimate import GapEstimate
+from dualgap.solvers.dual.shrinking import ABSENT, EPOCHS_LEFT, SHRUNK
 from support.problems import linear_data
 
 dcd = import_module("dualgap.solvers.dual.dcd")
@@ -258,11 +260,11 @@ def test_same_seed_same_bits_other_seed_other_path() -> None:
 
 def test_how_the_work_is_cut_makes_no_difference() -> None:
     from dualgap.core.problem import Problem
-    from dualgap.data.sources import in_memory
+    from dualgap.data.sources import view
     from dualgap.solvers.dual.dcd import DCD
 
     X, y = toy()
-    problem = Problem(in_memory(X, y), LOSSES["hinge"](), 0.01)
+    problem = Problem(view(X, y), LOSSES["hinge"](), 0.01)
     solver = DCD(seed=5)
 
     def run(budgets: list[int]) -> object:
@@ -270,7 +272,7 @@ def test_how_the_work_is_cut_makes_no_difference() -> None:
         for budget in budgets:
             end = state.counts.visits + budget
             while state.counts.visits < end:
-                state = solver.step(problem, state, end - state.counts.visits, None)
+                state, _ = solver.step(problem, state, end - state.counts.visits, None)
         return state
 
     from support.states import assert_same
@@ -280,8 +282,7 @@ def test_how_the_work_is_cut_makes_no_difference() -> None:
         np.concatenate([[0], np.sort(rng.choice(np.arange(1, 4000), size=900, replace=False)), [4000]])
     )
     whole, pieces = run([4000]), run([int(cut) for cut in cuts])
-    whole, pieces = (s._replace(sweep=s.sweep._replace(paused=False)) for s in (whole, pieces))
-    assert_same(whole, pieces)
+    assert_same(whole.at(paused=False), pieces.at(paused=False))
 
 
 def words(n: int = 4000, d: int = 800, seed: int = 3) -> tuple[sp.csr_matrix, np.ndarray]:
@@ -314,26 +315,27 @@ def test_a_first_epoch_sees_ahead(loss: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_foresight_is_for_cold_starts_and_their_first_epoch() -> None:
     X, y = words(500)
     cold = dualgap.fit(X, y, solver="dcd", C=0.05, tol=0, max_epochs=0.5)
-    assert cold.state.solver.sweep.foresight > 0
+    assert cold.run.state.sweeps.cursor.foresight > 0
     warm = dualgap.fit(
         X, y, solver="dcd", C=0.06, tol=0, max_epochs=0.5, warm=Point(cold.coef, 0.0, cold.dual)
     )
-    assert warm.state.solver.sweep.foresight == 0
-    assert dualgap.fit(X, y, solver="dcd", C=0.05, tol=0, max_epochs=1.5).state.solver.sweep.foresight == 0
+    assert warm.run.state.sweeps.cursor.foresight == 0
+    later = dualgap.fit(X, y, solver="dcd", C=0.05, tol=0, max_epochs=1.5)
+    assert later.run.state.sweeps.cursor.foresight == 0
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_guesses_are_of_the_right_size(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimates_of_the_gap_are_of_the_right_size(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = words()
     ratios: list[float] = []
-    corrected = dcd._corrected
+    corrected = GapEstimate.corrected
 
-    def seen(guess: Any, total: float, last: Any) -> Any:
-        if guess.gap < np.inf:
-            ratios.append(total * (last.primal - last.dual) / guess.gap)
-        return corrected(guess, total, last)
+    def seen(estimate: GapEstimate, total: float, news: Any) -> GapEstimate:
+        if estimate.gap < np.inf:
+            ratios.append(total * (news.primal - news.dual) / estimate.gap)
+        return corrected(estimate, total, news)
 
-    monkeypatch.setattr(dcd, "_corrected", seen)
+    monkeypatch.setattr(GapEstimate, "corrected", seen)
     for C in (0.05, 1.0):
         dualgap.fit(X, y, solver="dcd", loss=loss, C=C, tol=1e-6)
     assert len(ratios) >= 3
@@ -342,12 +344,14 @@ def test_guesses_are_of_the_right_size(loss: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("trust", [1e-9, 1e9])
-def test_a_guess_never_decides(trust: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hopes that are always false cost certificates, those that never come true cost visits: the proof is as
+def test_an_estimate_never_decides(trust: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimates that are much too small cost certificates, those much too large cost visits: the proof is as
     good.
     """
     X, y = words()
-    monkeypatch.setattr(dcd, "_corrected", lambda guess, total, last: guess._replace(trust=trust, tol=np.inf))
+    monkeypatch.setattr(
+        GapEstimate, "corrected", lambda self, total, news: self._replace(trust=trust, tol=np.inf)
+    )
     outcome = dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-4)
     assert outcome.converged
     best = dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-8).certificate
@@ -356,7 +360,7 @@ def test_a_guess_never_decides(trust: float, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("budget", [1, 7, 1000, 5003])
-def test_active_rows_are_those_that_have_not_left(budget: int) -> None:
+def test_active_rows_are_those_that_are_not_shrunk(budget: int) -> None:
     X, y = words(1500)
     weight = np.ones(1500)
     weight[::11] = 0.0
@@ -364,37 +368,37 @@ def test_active_rows_are_those_that_have_not_left(budget: int) -> None:
     problem, solver = task.problem, task.solver
     state = solver.start(problem, None)
     for _ in range(min(40_000 // budget, 3000)):
-        state = solver.step(problem, state, budget, None)
-        sweep = state.sweep
-        here = state.order[: sweep.active]
-        here = here[state.rest[here] != dcd._GONE]
-        assert sorted(here) == np.flatnonzero(state.rest < dcd._ABSENT).tolist()
-        assert here.size == sweep.active - sweep.left
-        turns = state.turns[: sweep.awake]
-        assert np.unique(turns).size == turns.size
-        if sweep.position >= 0:  # rows whose turn is yet to come do not rest
-            assert np.all(state.rest[turns[sweep.position :]] & dcd._RESTS == 0)
+        state, _ = solver.step(problem, state, budget, None)
+        sweeps, cursor = state.sweeps, state.sweeps.cursor
+        here = sweeps.active_rows[: cursor.active]
+        here = here[sweeps.cooldown[here] != SHRUNK]
+        assert sorted(here) == np.flatnonzero(sweeps.cooldown < ABSENT).tolist()
+        assert here.size == cursor.active - cursor.shrunk
+        scheduled = sweeps.schedule[: cursor.scheduled]
+        assert np.unique(scheduled).size == scheduled.size
+        if cursor.position >= 0:  # rows that are still to be visited have cooled down
+            assert np.all(sweeps.cooldown[scheduled[cursor.position :]] & EPOCHS_LEFT == 0)
 
 
-def test_a_row_that_is_not_looked_at_need_not_come_back() -> None:
-    """What lets a look pass over rows that have left: their scores cannot have changed enough."""
+def test_a_shrunk_row_that_a_scan_passes_over_is_optimal() -> None:
+    """Its score cannot have changed enough since the anchor."""
     X, y = toy(n=3000, d=20)
     task = dualgap.fit(X, y, solver="dcd", C=0.01, tol=0, max_epochs=0.01)
     problem, solver = task.problem, task.solver
     state, passed = solver.start(problem, None), 0
     for _ in range(60):
-        before = state.sweep.visits
-        state = solver.step(problem, state, 20_000, None)
-        sweep = state.sweep
-        gone = state.rest == dcd._GONE
-        spare = state.slack - np.linalg.norm(state.w - state.anchor) * np.sqrt(problem.source.squared_norms)
-        safe = gone & (spare > 1e-6)  # float32
+        before = state.counts.visits
+        state, _ = solver.step(problem, state, 20_000, None)
+        sweeps = state.sweeps
+        shrunk = sweeps.cooldown == SHRUNK
+        moved = np.linalg.norm(state.w - sweeps.anchor)
+        safe = shrunk & (sweeps.slack - moved * np.sqrt(problem.source.squared_norms) > 1e-6)  # float32
         scores = X @ state.w
         slopes = [
             problem.loss.dual_subdifferential(y[i], scores[i], state.beta[i]) for i in np.flatnonzero(safe)
         ]
         assert all(low < 0.0 < high for low, high in slopes)
         passed += int(safe.sum())
-        if sweep.visits == before:
+        if state.counts.visits == before:
             break
     assert passed > 0

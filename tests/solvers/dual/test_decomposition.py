@@ -10,8 +10,10 @@ import dualgap
 from dualgap.core.bias import make_bias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Problem
-from dualgap.data.sources import in_memory
-from dualgap.solvers.dual.decomposition import SMO, Decomposition, pair_step
+from dualgap.data.sources import view
+from dualgap.solvers.dual.decomposition import Decomposition
+from dualgap.solvers.dual.smo import SMO
+from dualgap.solvers.dual.working_set import WorkingSetSolver, pair_step
 from support.problems import off_centre
 from support.states import assert_same
 
@@ -19,7 +21,7 @@ SOLVERS = ["decomposition", "smo"]
 
 
 def test_the_pair_step_is_the_best_feasible_one() -> None:
-    """Seed 004's step on two coordinates, against a grid: the dual along v_i + t, v_j - t is a parabola."""
+    """Against a grid: the dual along v_i + t, v_j - t is a parabola."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         difference, curvature = rng.exponential(), rng.exponential() + 0.1
@@ -66,21 +68,23 @@ def test_weights_are_multiplicities(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", [Decomposition(q=6), SMO()])
-def test_sums_and_boxes_hold_and_cutting_the_work_makes_no_difference(solver: Decomposition) -> None:
+def test_sums_and_boxes_hold_and_cutting_the_work_makes_no_difference(solver: WorkingSetSolver) -> None:
     X, y = off_centre()
-    problem = Problem(in_memory(X, y), LOSSES["hinge"](), 0.01, dualgap.core.bias.ExactBias())
+    problem = Problem(view(X, y), LOSSES["hinge"](), 0.01, dualgap.core.bias.ExactBias())
 
     def run(budget: int) -> object:
         state = solver.start(problem, None)
-        while state.counts.visits < 6000 and solver.finished(state) is None:
-            state = solver.step(problem, state, min(budget, 6000 - state.counts.visits), None)
-            assert abs(state.v.sum()) <= 1e-12
-            assert np.all((state.v * y >= 0) & (state.v * y <= 1))
-            np.testing.assert_allclose(state.w, problem.scale * X.T @ state.v, atol=1e-10)
+        ended = None
+        while state.counts.visits < 6000 and ended is None:
+            state, (_, ended, *_) = solver.step(problem, state, min(budget, 6000 - state.counts.visits), None)
+            v, w, _ = state.variables
+            assert abs(v.sum()) <= 1e-12
+            assert np.all((v * y >= 0) & (v * y <= 1))
+            np.testing.assert_allclose(w, problem.scale * X.T @ v, atol=1e-10)
         return state
 
-    assert_same(run(6000)._replace(paused=False), run(1)._replace(paused=False))
-    assert_same(run(6000)._replace(paused=False), run(777)._replace(paused=False))
+    assert_same(run(6000), run(1))
+    assert_same(run(6000), run(777))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -108,7 +112,7 @@ def test_data_that_are_not_separable_are_reported_with_a_proof(solver: str) -> N
     assert not outcome.converged
     assert outcome.certificate.primal == np.inf
     # the proof: a combination of the rows of each class, almost the same point
-    v = outcome.state.solver.v
+    v = outcome.run.state.variables.v
     assert abs(v.sum()) <= 1e-6 * np.abs(v).sum()
     assert abs(v @ X[:, 0]) <= 1e-6 * 3.0 * np.abs(v).sum()
 
@@ -146,18 +150,17 @@ def test_the_default_limit_leaves_room_for_as_many_steps_as_there_are_rows(
 
 
 @pytest.mark.parametrize("solver", [Decomposition(), SMO()], ids=lambda solver: str(solver.name))
-def test_a_solver_that_can_change_nothing_more_says_so(solver: Decomposition) -> None:
+def test_a_solver_that_can_change_nothing_more_says_so(solver: WorkingSetSolver) -> None:
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((9, 2)), np.where(np.arange(9) % 3, 1.0, -1.0)
-    problem = Problem(in_memory(X, y), make_loss("hinge"), 0.05, make_bias("exact", 1.0))
+    problem = Problem(view(X, y), make_loss("hinge"), 0.05, make_bias("exact", 1.0))
     state = solver.start(problem, None)
     for _ in range(300):
-        state = solver.step(problem, state, 1000, None)
-        if solver.finished(state) is not None:
+        state, status = solver.step(problem, state, 1000, None)
+        if status.ended is not None:
             break
-    reason = solver.finished(state)
-    assert reason is not None
-    assert reason.name == "stalled"
+    assert status.ended is not None
+    assert status.ended.name == "stalled"
     assert problem.certify(solver.point(problem, state)).relative_gap <= 1e-12
     visits = state.counts.visits
-    assert solver.step(problem, state, 1000, None).counts.visits == visits
+    assert solver.step(problem, state, 1000, None)[0].counts.visits == visits

@@ -44,7 +44,7 @@ def test_every_update_raises_the_dual_and_counters_stay_in_their_box(multiplicit
     state = solver.start(task, None)
     before, updates = dual_value(task, state.counters, state.M), 0
     for _ in range(150):
-        state = solver.step(task, state, 1, None)
+        state, _ = solver.step(task, state, 1, None)
         assert state.counters.dtype == np.int32
         assert state.counters.min() >= 0
         assert state.counters.max() <= state.M
@@ -61,8 +61,8 @@ def test_every_update_raises_the_dual_and_counters_stay_in_their_box(multiplicit
 def test_at_its_end_no_single_update_raises_the_dual(bias: Any) -> None:
     task, solver = problem(bias=bias), MPU(delta=0.3)
     state = solver.start(task, None)
-    while not state.epoch.settled:
-        state = solver.step(task, state, 1000, None)
+    while not state.cursor.settled:
+        state, _ = solver.step(task, state, 1000, None)
         assert state.counts.visits < 100_000
     point = solver.point(task, state)
     reached = task.evaluate(point).dual
@@ -103,8 +103,8 @@ def test_many_updates_at_once_are_single_ones_in_a_row() -> None:
         state = MPU(delta=1.0).start(task, None)
         state.counters[:] = counters
         state.w[:] = w
-        state = state._replace(M=M, order=np.array([i], dtype=np.uint32))
-        after = MPU(delta=1.0).step(task, state, 1, None)
+        state = state._replace(M=M, rows=np.array([i], dtype=np.uint32))
+        after, _ = MPU(delta=1.0).step(task, state, 1, None)
         assert after.counters[i] == literal
         assert after.counts.visits == 1
 
@@ -112,10 +112,10 @@ def test_many_updates_at_once_are_single_ones_in_a_row() -> None:
 def test_a_finer_quantum_keeps_the_duals() -> None:
     task, solver = problem(), MPU(delta=1.0)
     state = solver.start(task, None)
-    while not state.epoch.settled:
-        state = solver.step(task, state, 1000, None)
+    while not state.cursor.settled:
+        state, _ = solver.step(task, state, 1000, None)
     M, beta = state.M, solver.point(task, state).beta
-    state = solver.step(task, state, 1, None)
+    state, _ = solver.step(task, state, 1, None)
     assert state.M == 4 * M
     assert np.count_nonzero(solver.point(task, state).beta != beta) <= 1
 
@@ -138,7 +138,7 @@ def test_it_ends_by_itself_at_the_finest_quantum() -> None:
     outcome = dualgap.fit(X, y, C=0.7, solver="mpu", tol=0.0, max_epochs=10**6)
     assert outcome.reason.name == "finest quantum"
     assert outcome.certificate.relative_gap <= 1e-8
-    assert 4 * outcome.state.solver.M > FINEST
+    assert 4 * outcome.run.state.M > FINEST
 
 
 def test_float32_trains_and_float64_certifies() -> None:
@@ -146,7 +146,7 @@ def test_float32_trains_and_float64_certifies() -> None:
     X = rng.normal(size=(400, 20)).astype(np.float32)
     y = np.where(X @ rng.normal(size=20) + rng.normal(size=400) > 0, 1, -1)
     outcomes = [dualgap.fit(X, y, C=0.1, solver="mpu", precision=p, tol=1e-4) for p in ("float32", "float64")]
-    assert [outcome.state.solver.w.dtype for outcome in outcomes] == [np.float32, np.float64]
+    assert [outcome.run.state.w.dtype for outcome in outcomes] == [np.float32, np.float64]
     for outcome in outcomes:
         assert outcome.converged
         assert outcome.coef.dtype == np.float64
@@ -172,7 +172,7 @@ def test_a_warm_start_is_rounded_to_the_quantum() -> None:
         ({"multiplicity": -1}, "multiplicity=-1"),
         ({"mini_epochs": -2}, "mini_epochs=-2"),
         ({"precision": "half"}, "precision='half' must be one of float64, float32"),
-        ({"delta_stop": 0.1, "bias": "exact"}, "give the run a gap instead"),
+        ({"delta_stop": 0.1, "bias": "exact"}, "give the run a tol instead"),
         ({"loss": "logistic"}, "cannot train with the loss 'logistic'"),
     ],
 )

@@ -16,11 +16,11 @@ import dualgap
 from dualgap.core.bias import AugmentedBias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.random import generator
 from dualgap.solvers.dual.averaging import clipped
-from dualgap.solvers.dual.sdca import ORDERS, SDCA, _alias, _lay_out, iteration_bound
+from dualgap.solvers.dual.sdca import ORDERS, SDCA, Alias, _alias, _lay_out, iteration_bound
 from support.problems import small_problem
 
 problem = partial(small_problem, n=40, d=5, lam=0.05, seed=0)
@@ -31,20 +31,20 @@ def iterates(solver: SDCA, task: Problem, steps: int) -> tuple[list[np.ndarray],
     state = solver.start(task, None)
     found = [state.beta.copy()]
     for _ in range(steps):
-        state = solver.step(task, state, 1, None)
+        state, _ = solver.step(task, state, 1, None)
         found.append(state.beta.copy())
     return found, state
 
 
-def table(order: str, probability: np.ndarray | None = None) -> tuple[Any, ...]:
-    return (np.zeros(0), np.zeros(0, dtype=np.uint32)) if probability is None else _alias(probability)
+def table(probability: np.ndarray | None) -> Alias:
+    return Alias(np.zeros(0), np.zeros(0, dtype=np.uint32)) if probability is None else _alias(probability)
 
 
 def laid_out(order: str, epochs: int, n: int = 12, probability: np.ndarray | None = None) -> list[np.ndarray]:
     rng, rows = generator(5), np.arange(n, dtype=np.uint32) + 3
     picks, found = rows.copy(), []
     for _ in range(epochs):
-        _lay_out(rng, ORDERS.index(order), rows, picks, *table(order, probability))
+        _lay_out(rng, ORDERS.index(order), rows, picks, table(probability))
         found.append(picks.copy())
     return found
 
@@ -58,9 +58,9 @@ def test_permutation_is_a_fresh_one_each_epoch() -> None:
 def test_cyclic_is_one_permutation() -> None:
     solver, task = SDCA(order="cyclic", seed=4), problem()
     state = solver.start(task, None)
-    first = state.rows.copy()
-    state = solver.step(task, state, 3 * first.size, None)
-    assert np.array_equal(state.picks, first)
+    first = state.sweeps.order.rows.copy()
+    state, _ = solver.step(task, state, 3 * first.size, None)
+    assert np.array_equal(state.sweeps.order.picks, first)
     assert not np.array_equal(first, np.sort(first))
     assert sorted(first) == sorted(np.flatnonzero(task.source.weight))
 
@@ -98,13 +98,13 @@ def test_every_step_raises_the_dual_and_keeps_w(loss: str, order: str) -> None:
     state = solver.start(task, None)
     before, last = -math.inf, None
     for step in range(90):
-        state = solver.step(task, state, 1, last)
+        state, _ = solver.step(task, state, 1, last)
         point = solver.point(task, state)
         evaluated = task.evaluate(point)
         assert evaluated.dual >= before - 1e-12 * (1.0 + abs(before))
         assert math.isfinite(evaluated.dual)
         np.testing.assert_allclose(evaluated.w_of_dual, state.w, rtol=1e-11, atol=1e-13)
-        assert evaluated.b == pytest.approx(state.b, rel=1e-11, abs=1e-13)
+        assert evaluated.b == pytest.approx(state.sweeps.cursor.b, rel=1e-11, abs=1e-13)
         before, last = evaluated.dual, (evaluated if step % 15 == 14 else None)
 
 
@@ -124,9 +124,9 @@ def test_average_is_the_mean_of_the_iterates(T0: int) -> None:
 def test_windows_cover_half_to_three_quarters_of_the_run() -> None:
     task, solver = problem(), SDCA(output="average")
     state = solver.start(task, None)
-    period = state.rows.size
+    period = state.sweeps.order.rows.size
     for _ in range(40):
-        state = solver.step(task, state, period // 2 + 1, None)
+        state, _ = solver.step(task, state, period // 2 + 1, None)
         now, began = state.counts.visits, state.suffix.now.began
         if now >= 2 * period:
             assert 0.5 <= (now - began) / now <= 0.75
@@ -140,7 +140,7 @@ def test_an_average_in_large_steps_is_the_same() -> None:
         for size in (1, 7, 1000):
             state = solver.start(task, None)
             while state.counts.visits < 300:
-                state = solver.step(task, state, min(size, 300 - state.counts.visits), None)
+                state, _ = solver.step(task, state, min(size, 300 - state.counts.visits), None)
             ends.append(solver.point(task, state))
         for point in ends[1:]:
             assert np.array_equal(point.beta, ends[0].beta)
@@ -161,7 +161,7 @@ def test_a_random_iterate_is_one_of_the_window_each_equally_likely() -> None:
 
 def test_before_its_window_a_run_offers_the_last_iterate() -> None:
     task, solver = problem(), SDCA(output="average", T0=50)
-    state = solver.step(task, solver.start(task, None), 30, None)
+    state, _ = solver.step(task, solver.start(task, None), 30, None)
     assert np.array_equal(solver.point(task, state).beta, state.beta)
 
 
@@ -193,7 +193,7 @@ class TestIterationBound:
         X = rng.normal(size=(50, 3))
         X /= np.linalg.norm(X, axis=1)[:, None]
         X[0] *= 2.0
-        task = Problem(in_memory(X, np.sign(X[:, 0])), make_loss("hinge"), 0.5)
+        task = Problem(view(X, np.sign(X[:, 0])), make_loss("hinge"), 0.5)
         T0, T = iteration_bound(task, 0.01)
         early = math.ceil(50 * math.log(0.5 * 0.5 * 50 / 4.0))
         assert early + 50 + math.ceil(5 * 4.0 / (0.5 * 0.01)) == T
@@ -201,7 +201,7 @@ class TestIterationBound:
 
     def test_two_sided_losses_need_four_times_as_much(self) -> None:
         hinge, absolute = (
-            Problem(in_memory(np.eye(3), np.array([1.0, -1.0, 1.0])), make_loss(loss), 1e-3)
+            Problem(view(np.eye(3), np.array([1.0, -1.0, 1.0])), make_loss(loss), 1e-3)
             for loss in ("hinge", "absolute")
         )
         assert iteration_bound(absolute, 1e-4)[1] - 3 == pytest.approx(
@@ -210,8 +210,8 @@ class TestIterationBound:
 
     def test_a_weight_is_a_row_repeated(self) -> None:
         X, y = np.array([[1.0], [2.0], [1.5]]), np.array([1.0, -1.0, 1.0])
-        even = Problem(in_memory(X, y, np.full(3, 7.0)), make_loss("logistic"), 0.1)
-        plain = Problem(in_memory(X, y), make_loss("logistic"), 0.1)
+        even = Problem(view(X, y, np.full(3, 7.0)), make_loss("logistic"), 0.1)
+        plain = Problem(view(X, y), make_loss("logistic"), 0.1)
         assert iteration_bound(even, 1e-3) == iteration_bound(plain, 1e-3)
 
     @pytest.mark.parametrize(
@@ -223,10 +223,9 @@ class TestIterationBound:
         for seed in range(12):
             solver = SDCA(order="random", output=output, epsilon=epsilon, seed=seed)
             solver.check(task, math.inf)
-            state = solver.step(task, solver.start(task, None), 10**9, None)
-            reason = solver.finished(state)
-            assert reason is not None
-            assert reason.name == "epsilon"
+            state, status = solver.step(task, solver.start(task, None), 10**9, None)
+            assert status.ended is not None
+            assert status.ended.name == "epsilon"
             assert state.counts.visits == iteration_bound(task, epsilon)[1]
             gaps.append(task.certify(solver.point(task, state)).gap)
         assert np.mean(gaps) <= epsilon
@@ -234,9 +233,7 @@ class TestIterationBound:
     def test_the_plan_says_it(self) -> None:
         X, y = np.array([[1.0], [2.0], [1.5]]), np.array([1, -1, 1])
         lines = dualgap.plan(X, y, solver="sdca", lam=0.1, order="random", output="average", epsilon=0.01)
-        T0, T = iteration_bound(
-            Problem(in_memory(X, np.array(y, dtype=float)), make_loss("hinge"), 0.1), 0.01
-        )
+        T0, T = iteration_bound(Problem(view(X, np.array(y, dtype=float)), make_loss("hinge"), 0.1), 0.01)
         text = "\n".join(lines)
         assert f"{T:,.0f} steps" in text
         assert f"T0={T0:,}" in text
@@ -249,7 +246,7 @@ class TestIterationBound:
         ({"output": "mean"}, "output='mean' must be one of last, average, random"),
         ({"T0": -1}, "T0=-1"),
         ({"T0": 5}, "T0=5 goes with output=average"),
-        ({"output": "average", "T0": 10_000, "max_steps": 500}, "T0=10000 is beyond the run of 500 steps"),
+        ({"output": "average", "T0": 10_000, "max_visits": 500}, "T0=10000 is beyond the run of 500 steps"),
         ({"order": "gaps", "output": "average"}, "output='average' needs another"),
         ({"epsilon": -1.0}, "epsilon=-1.0"),
         ({"epsilon": 0.1}, "order='random' only"),

@@ -19,9 +19,15 @@ import dualgap
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, smoothed_curvature, smoothed_dual
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
-from dualgap.solvers.second_order.newton import duals, fitted_bias, line_search
-from dualgap.solvers.second_order.quadratic import Quadratic, Smoothing
+from dualgap.data.sources import view
+from dualgap.solvers.second_order.quadratic import Quadratic
+from dualgap.solvers.second_order.smoothed_losses import (
+    Direction,
+    Smoothing,
+    duals,
+    fitted_bias,
+    line_search,
+)
 from support.states import assert_same
 
 AS_IT_IS = Smoothing(0.0, np.zeros(0))  # no smoothing
@@ -41,7 +47,7 @@ def arrays(loss: str, n: int = 60, d: int = 5, seed: int = 2) -> tuple[np.ndarra
 
 def setting(loss: str, bias: Any = BIASES[0], lam: float = 0.02, **shape: int) -> Problem:
     X, y, weight = arrays(loss, **shape)
-    return Problem(in_memory(sp.csr_matrix(X), y, weight), LOSSES[loss](), lam, bias)
+    return Problem(view(sp.csr_matrix(X), y, weight), LOSSES[loss](), lam, bias)
 
 
 def hessian(problem: Problem, X: np.ndarray, quadratic: Quadratic) -> np.ndarray:
@@ -116,9 +122,9 @@ def test_every_step_is_evaluated_once_and_begins_with_what_that_found(loss: str)
     gaps = [record.certificate.gap for record in outcome.trace]
     assert gaps == sorted(gaps, reverse=True)
     solver: Any = outcome.solver
-    state = solver.aim(solver.start(outcome.problem, None), outcome.state.solver.tol)
+    state = solver.set_target(solver.start(outcome.problem, None), outcome.run.state.tol)
     for _ in outcome.trace:  # without evaluations it makes its own gradients
-        state = solver.step(outcome.problem, state, 1, None)
+        state, _ = solver.step(outcome.problem, state, 1, None)
     assert state.counts.entries == outcome.trace[-1].entries + (len(outcome.trace) - 1) * X.size
     np.testing.assert_allclose(state.w, outcome.coef, rtol=1e-9, atol=1e-11)
 
@@ -180,7 +186,7 @@ def test_threads_make_no_difference() -> None:
     y = np.where(X[:, 0] + rng.normal(size=60_000) > 0, 1.0, -1.0)
     one, two = (dualgap.fit(X, y, loss="logistic", solver="newton", threads=threads) for threads in (1, 2))
     assert len(one.problem.source._edges) > 2  # several parts
-    assert_same(one.state, two.state)
+    assert_same(one.run, two.run)
 
 
 @every_bias
@@ -191,13 +197,15 @@ def test_a_run_goes_on_from_any_step(tmp_path: Path, bias: Any) -> None:
         common: dict[str, Any] = dict(
             loss="logistic", solver="newton", bias=bias, sample_weight=weight, tol=0.0, **schedule
         )
-        whole = dualgap.fit(X, y, max_steps=2500, **common)
+        whole = dualgap.fit(X, y, max_visits=2500, **common)
         for steps in (1, 600, 1200):
-            part = dualgap.fit(X, y, max_steps=steps, **common)
+            part = dualgap.fit(X, y, max_visits=steps, **common)
             assert part.trace[-1].updates < whole.trace[-1].updates
             dualgap.save_state(tmp_path / "run.npz", part)
-            rest = dualgap.fit(X, y, max_steps=2500, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
-            assert_same(whole.state, rest.state)
+            rest = dualgap.fit(
+                X, y, max_visits=2500, resume=dualgap.load_state(tmp_path / "run.npz"), **common
+            )
+            assert_same(whole.run, rest.run)
 
 
 @every_loss
@@ -245,7 +253,8 @@ def test_the_search_along_a_step_goes_down_to_where_it_is_flat(loss: str, scale:
         along = X @ v[:-1] + v[-1]
         pull = np.append(problem.lam * v[:-1], strength * v[-1])
         first, drift = float(gradient @ v), float(pull @ np.append(w, b))
-        step = line_search(problem, AS_IT_IS, found.scores, along, first, drift, float(pull @ v))
+        direction = Direction(along, first, drift, float(pull @ v))
+        step = line_search(problem, AS_IT_IS, found.scores, direction)
         to, b_to = w + step * v[:-1], b + step * float(v[-1])
         there = problem.evaluate(Point(to, b_to, duals(problem, AS_IT_IS, X @ to + b_to)))
         slope = problem.lam * (to - there.w_of_dual) @ v[:-1] + strength * (b_to - there.b) * v[-1]

@@ -15,7 +15,7 @@ import dualgap
 from dualgap.core.bias import ExactBias
 from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from support.problems import off_centre
 
 
@@ -143,7 +143,7 @@ def test_the_dual_bound_holds_for_every_bias(loss: str) -> None:
     cls = LOSSES[loss]()
     if cls.task == "regression":
         y = X[:, 0] * 3 + 40
-    problem = Problem(in_memory(X, y), cls, 0.1, ExactBias())
+    problem = Problem(view(X, y), cls, 0.1, ExactBias())
     lowest = dualgap.fit(
         X, y, loss=loss, lam=0.1, bias="exact", tol=1e-8, max_epochs=100_000
     ).certificate.primal
@@ -168,7 +168,7 @@ def test_the_reach_of_the_bias_is_a_bound(loss: str) -> None:
     cls = LOSSES[loss]()
     if cls.task == "regression":
         y = X[:, 0] * 3 + 40
-    problem = Problem(in_memory(X, y), cls, 0.1, ExactBias())
+    problem = Problem(view(X, y), cls, 0.1, ExactBias())
     reach = problem.bias_reach
     assert np.isfinite(reach)
     for _ in range(200):
@@ -178,7 +178,7 @@ def test_the_reach_of_the_bias_is_a_bound(loss: str) -> None:
 
 
 def test_one_class_leaves_the_bias_untied() -> None:
-    problem = Problem(in_memory([[1.0], [2.0]], [1.0, 1.0]), LOSSES["hinge"](), 0.1, ExactBias())
+    problem = Problem(view([[1.0], [2.0]], [1.0, 1.0]), LOSSES["hinge"](), 0.1, ExactBias())
     assert problem.bias_reach == np.inf
 
 
