@@ -74,11 +74,11 @@ def resumed(solver: str, bias: str) -> list[Any]:
     """A run in two parts, by way of a file."""
     X, y, _ = data("hinge")
     arguments: dict[str, Any] = {"solver": solver, "bias": bias, "tol": 0.0, "seed": 5}
-    first = dualgap.fit(X, y, max_steps=713, **arguments)
+    first = dualgap.fit(X, y, max_visits=713, **arguments)
     with tempfile.TemporaryDirectory() as folder:
         dualgap.save_state(Path(folder) / "run.npz", first)
-        warm = dualgap.load_state(Path(folder) / "run.npz")
-    return [dualgap.fit(X, y, max_steps=2000, warm=warm, **arguments)]
+        run = dualgap.load_state(Path(folder) / "run.npz")
+    return [dualgap.fit(X, y, max_visits=2000, resume=run, **arguments)]
 
 
 def from_disk(solver: str, bias: str, **options: Any) -> list[Any]:
