@@ -1,11 +1,13 @@
 # Every target sets up what it needs: a machine with Python 3.11 or later, make and a C library is enough.
 #
-#   make demo    train, certify, save, load and score, in under three minutes from nothing
-#   make test    the test suite
-#   make lint    ruff, mypy, and the order of imports
-#   make fuzz    two million changed files for the readers (FUZZ_ARGS="--seed 2" for others)
-#   make bench   dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
-#   make clean   remove everything that make made
+#   make demo      train, certify, save, load and score, in under three minutes from nothing
+#   make test      the test suite
+#   make quick     the tests that are not marked slow: under two minutes, once kernels are compiled
+#   make lint      ruff, mypy, and the order of imports
+#   make ceilings  measure passes and epochs, rewrite tests/ceilings.json, tell what rose and fell (to be reviewed)
+#   make fuzz      two million changed files for the readers (FUZZ_ARGS="--seed 2" for others)
+#   make bench     dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
+#   make clean     remove everything that make made
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,13 +20,19 @@ export DUALGAP_DATA ?= $(abspath ../shared/data)
 endif
 PYTEST_ARGS ?= -n 2 --dist worksteal
 
-.PHONY: demo test lint fuzz bench format clean
+.PHONY: demo test quick lint ceilings fuzz bench format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dualgap demo
 
 test: $(VENV)/.installed-dev
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+quick: $(VENV)/.installed-dev
+	$(BIN)/pytest $(PYTEST_ARGS) -m "not slow"
+
+ceilings: $(VENV)/.installed-dev
+	$(BIN)/python tests/ceilings.py $(CEILINGS_ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
+from support.problems import linear_data
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.5, -1.0]])
 Y = np.array([1, -1, -1, 1])
@@ -45,7 +46,7 @@ REFUSED = [
     ({"tol": -1}, "tol=-1 must be"),
     ({"tol": np.nan}, "tol=nan must be"),
     ({"max_epochs": 0}, "max_epochs=0"),
-    ({"max_steps": -5}, "max_steps=-5"),
+    ({"max_visits": -5}, "max_visits=-5"),
     ({"time_limit": 0}, "time_limit=0"),
     ({"threads": 0}, "threads=0"),
     ({"seed": -1}, "seed=-1"),
@@ -98,7 +99,7 @@ REFUSED = [
     ({"threads": 1.5}, "threads=1.5 must be a whole number >= 1"),
     ({"seed": 1.5}, "seed=1.5 must be a whole number >= 0"),
     ({"seed": None}, "seed=None must be"),
-    ({"max_steps": 1.5}, "max_steps=1.5 must be a whole number >= 1"),
+    ({"max_visits": 1.5}, "max_visits=1.5 must be a whole number >= 1"),
     ({"max_epochs": "10"}, "max_epochs='10' must be a number"),
     ({"time_limit": [1]}, r"time_limit=\[1\] must be a number"),
     ({"record_every": "9"}, "record_every='9' must be a whole number"),
@@ -245,9 +246,7 @@ def test_threads_do_not_change_the_certificate() -> None:
 
 
 def tall(n: int, d: int, density: float = 1.0) -> tuple[Any, np.ndarray]:
-    rng = np.random.default_rng(3)
-    rows = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
-    return rows, np.where(rows @ rng.normal(size=d) + rng.normal(size=n) > 0, 1.0, -1.0)
+    return linear_data(n, d, seed=3, density=density)
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ def quick(tmp_path_factory):
     return folder / "out"
 
 
+@pytest.mark.slow
 def test_quick_run_reaches_every_target_and_proves_it(quick):
     results = strictly((quick / "results.json").read_text())
     assert results["finished"]
@@ -98,6 +99,7 @@ def test_quick_run_reaches_every_target_and_proves_it(quick):
         assert problem["traces"]["auto"][-1]["relative_gap"] <= min(results["options"]["targets"])
 
 
+@pytest.mark.slow
 def test_quick_run_writes_tables_and_plots(quick):
     page = (quick / "RESULTS.md").read_text()
     assert_tables_are_rectangular(page)
@@ -115,6 +117,7 @@ def test_quick_run_writes_tables_and_plots(quick):
     assert all(picture.startswith(b"\x89PNG") and len(picture) > 5_000 for picture in pictures.values())
 
 
+@pytest.mark.slow
 def test_runs_of_the_same_code_make_one_page(quick):
     results = json.loads((quick / "results.json").read_text())
     other = json.loads((quick / "results.json").read_text())
@@ -127,6 +130,7 @@ def test_runs_of_the_same_code_make_one_page(quick):
         publish.merged([results, other])
 
 
+@pytest.mark.slow
 def test_a_run_that_was_ended_early_is_published_as_such(quick, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="the overview needs matplotlib")
     monkeypatch.setattr(publish, "PAGE", tmp_path / "RESULTS.md")
@@ -575,6 +579,7 @@ def test_parsed_files_are_cached_until_the_file_changes(tmp_path):
     assert sets.cached(item, tmp_path, tmp_path / "cache").fingerprint != first.fingerprint
 
 
+@pytest.mark.slow
 def test_micro_measures_its_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "KINDS", {"dense float64": memory.KINDS["dense float64"]})
     parts = "rows,memory,certificates"
@@ -609,6 +614,7 @@ def test_goals_say_what_was_met_and_what_is_missing(tmp_path: Path) -> None:
     assert "None of the sets is here" in (tmp_path / "GOALS.md").read_text()
 
 
+@pytest.mark.slow
 def test_files_are_measured_and_nothing_is_left_behind(tmp_path: Path) -> None:
     scratch, out = tmp_path / "scratch", tmp_path / "out"
     scratch.mkdir()

@@ -34,6 +34,7 @@ def test_seeds_are_valid(tmp_path: Path) -> None:
     assert target.refused == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "first", "mutate", "inputs"), [(*TEXT, 3000), (*STORE, 1000)])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_changed_files_are_read_right_or_refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,15 @@ from support import matrix
 from support.commands import as_plain_python
 
 
-@pytest.mark.parametrize("case", matrix.all_pairs(), ids=lambda case: case.label)
+def with_one_quick_case_a_solver(cases: list[matrix.Case]) -> list[Any]:
+    first = {case.solver: case for case in reversed(cases)}
+    return [
+        pytest.param(case, marks=[] if first[case.solver] == case else pytest.mark.slow, id=case.label)
+        for case in cases
+    ]
+
+
+@pytest.mark.parametrize("case", with_one_quick_case_a_solver(matrix.all_pairs()))
 def test_pairs_compiled(case: matrix.Case) -> None:
     matrix.check(case)
 
@@ -27,6 +36,7 @@ def test_pairs_cover_every_pair() -> None:
 PARTS = 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_full_product_as_plain_python(part: int) -> None:
     run = as_plain_python("support.matrix", part, PARTS)

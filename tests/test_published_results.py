@@ -14,6 +14,8 @@ from sklearn.datasets import load_svmlight_file
 
 import dualgap
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {"a9a": 123, "w8a": 300}
 OPTIMA = {
     ("a9a", 0.1): 1149.904133,

@@ -14,6 +14,7 @@ from dualgap import Stream
 from dualgap.runtime.errors import InputError
 from dualgap.solvers import SOLVERS
 from dualgap.solvers.primal.perceptron import Perceptron
+from support.problems import linear_data
 
 BIASES = ("none", "augmented", "exact")
 
@@ -39,9 +40,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 
 
 def data(n: int = 50) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(8)
-    X = rng.normal(size=(n, 4)) * (rng.random((n, 4)) < 0.7)
-    return X, np.where(X @ rng.normal(size=4) + 0.5 * rng.normal(size=n) > 0, 1, -1)
+    X, y = linear_data(n, 4, seed=8, noise=0.5, density=0.7)
+    return X, y.astype(int)
 
 
 def pieces(n: int) -> list[slice]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core.bias import Bias, make_bias
-from .core.losses import Loss, hard_margin, make_loss
+from .core.losses import Loss, make_loss
 from .core.problem import Form, Point, Problem
 from .data.chunks import OnDisk
 from .data.dataset import Given, source_of
@@ -149,8 +149,6 @@ def fit(
     """
     prepared = _prepared(locals())
     task = prepared.task
-    for callback in prepared.callbacks:
-        callback.begin(task.problem, task.solver, task.auto_reason)
     outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
     return replace(outcome, classes=task.classes, expansion=prepared.expansion, auto_reason=task.auto_reason)
 
@@ -236,6 +234,7 @@ def _prepared(given: Mapping[str, Any]) -> Prepared:
         validate=task.validate,
         warm=starting_point(given["warm"], task.classes, problem),
         resume=run_to_resume(given["resume"], given["warm"]),
+        auto_reason=task.auto_reason,
     )
     patient = max(1000 * problem.epoch_size, 200_000)  # on tiny data a thousand epochs are nothing
     return Prepared(
@@ -306,11 +305,11 @@ def prepare(
     elif validation is not None:
         held_out = given(_grown(validation, rows.expansion), classes, source.d)
     if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:
-        if chosen.name != "hinge":
+        if chosen.hard_margin is None:
             raise InputError(
                 f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}"
             )
-        chosen, C = hard_margin(chosen), 1.0  # J is then 1/2 |w|^2
+        chosen, C = chosen.hard_margin, 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
     problem = Problem(source, chosen, lam, kind)
     name, why = choose(problem, options) if isinstance(solver, str) and solver == "auto" else (solver, "")

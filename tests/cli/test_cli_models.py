@@ -175,9 +175,8 @@ def test_other_rows_make_no_true_certificate(folder: Path, forks: Forks, tmp_pat
     for changed in (
         [*lines[:-1], lines[-1] + " 12:0.001"],
         [one, *lines[1:]] if lines[0] == other else [other, *lines[1:]],  # one row twice, another left out
-        [
-            {one: "-" + one, other: other[1:]}.get(line, line) for line in lines
-        ],  # labels of two rows turned over
+        # labels of two rows turned over
+        [{one: "-" + one, other: other[1:]}.get(line, line) for line in lines],
     ):
         (tmp_path / "other.svm").write_text("\n".join(changed) + "\n")
         done = forks("certify", folder / "m", tmp_path / "other.svm", "--json")

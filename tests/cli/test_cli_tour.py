@@ -39,6 +39,7 @@ def test_every_loss_with_every_parameter(forks: Forks) -> None:
         assert loss.summary in told
 
 
+@pytest.mark.slow
 def test_the_demo_works() -> None:
     done = run("demo")
     assert (done.code, done.err) == (0, "")
@@ -65,6 +66,7 @@ def test_a_demo_that_fails_says_so(
         assert (example["accuracy"] >= example["accuracy_floor"]) == found["passed"]
 
 
+@pytest.mark.slow
 def test_warmup_fills_the_cache_and_says_where_it_is() -> None:
     done = run("warmup", "--loss", "hinge", "--json")
     assert done.code == 0

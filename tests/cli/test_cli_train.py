@@ -238,9 +238,8 @@ def test_of_two_classes_either_can_be_the_positive_one(tmp_path: Path, forks: Fo
 def test_indices_from_zero_are_remembered(tmp_path: Path, forks: Forks) -> None:
     data = tmp_path / "zero.svm"
     data.write_text("1 0:1\n-1 1:1\n" * 10)
-    (tmp_path / "new.svm").write_text(
-        "1 1:1\n"
-    )  # without an index 0, which "auto" alone would take for one-based
+    # without an index 0, which "auto" alone would take for one-based
+    (tmp_path / "new.svm").write_text("1 1:1\n")
     assert "there is an index 0" in forks("train", data, "-o", tmp_path / "m").out
     assert forks("predict", tmp_path / "m", tmp_path / "new.svm").out == "-1\n"
     assert forks("predict", tmp_path / "m", tmp_path / "new.svm", "--zero-based", "no").out == "1\n"

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from dualgap.data.summary import Summary, summarise
 from dualgap.files import write_store, write_svmlight
 from support.commands import Forks, forks_fixture, write_rows  # noqa: F401
+from support.memory import program_that_measures
 
 pytest.importorskip("pyarrow")
 
@@ -216,37 +217,24 @@ def test_the_standard_input(files: Path) -> None:
 
 
 TRAINING = """
-import json, sys, threading
+import json, sys
 from pathlib import Path
 import dualgap
 from dualgap.files import read_data
-
-def private():
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
+from support.memory import growth
 
 tiny = Path(sys.argv[1]).with_name("tiny.svm")
 tiny.write_text("1 1:1.5\\n-1 2:1\\n")
 data = read_data(tiny)
 dualgap.fit(data.X, data.y)  # what is loaded and compiled once
-before, most, over = private(), 0, threading.Event()
-
-def watch():
-    global most
-    while not over.wait(0.005):
-        most = max(most, private())
-
-thread = threading.Thread(target=watch)
-thread.start()
-data = read_data(sys.argv[1])
-dualgap.fit(data.X, data.y, max_epochs=10)
-over.set()
-thread.join()
-print(json.dumps(most - before))
+with growth() as found:
+    data = read_data(sys.argv[1])
+    dualgap.fit(data.X, data.y, max_epochs=10)
+print(json.dumps(found.bytes))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to measure memory")
 def test_the_memory_of_training_is_foreseen(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
@@ -255,6 +243,6 @@ def test_the_memory_of_training_is_foreseen(tmp_path: Path) -> None:
     y = np.where(X @ rng.standard_normal(5000) > 0, 1.0, -1.0)
     write_svmlight(tmp_path / "rows.svm", X, y)
     foreseen = summarise(tmp_path / "rows.svm").training_bytes
-    command = [sys.executable, "-c", TRAINING, str(tmp_path / "rows.svm")]
-    measured = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    program = program_that_measures(TRAINING, tmp_path / "rows.svm")
+    measured = json.loads(subprocess.run(**program, check=True, capture_output=True, text=True).stdout)
     assert foreseen / 2 < measured < 2 * foreseen

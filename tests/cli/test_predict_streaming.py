@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from dualgap.cli import certify
 from dualgap.files import load_model, read_data, write_store, write_svmlight
 from support.commands import Forks, forks_fixture, write_rows  # noqa: F401
+from support.memory import program_that_measures
 
 pytest.importorskip("pyarrow")
 
@@ -357,33 +358,19 @@ def test_a_damaged_batch_is_named_by_every_command(folder: Path, forks: Forks, t
 # memory
 
 GROWTH = """
-import json, sys, threading
-from pathlib import Path
-
-def private():
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-
+import json, sys
 from dualgap.cli import _run
+from support.memory import growth
+
 model, tiny, data, answers = sys.argv[1:]
 assert _run(["predict", model, tiny, "-o", answers]) == 0  # what is loaded and compiled once
-before, most, over = private(), 0, threading.Event()
-
-def watch():
-    global most
-    while not over.wait(0.005):
-        most = max(most, private())
-
-thread = threading.Thread(target=watch)
-thread.start()
-code = _run(["predict", model, data, "-o", answers])
-over.set()
-thread.join()
-print(json.dumps([code, most - before]))
+with growth() as found:
+    code = _run(["predict", model, data, "-o", answers])
+print(json.dumps([code, found.bytes]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to measure memory")
 @pytest.mark.parametrize("source", ["file", "standard input"])
 def test_predictions_take_little_memory(folder: Path, forks: Forks, tmp_path: Path, source: str) -> None:
@@ -396,14 +383,10 @@ def test_predictions_take_little_memory(folder: Path, forks: Forks, tmp_path: Pa
             stream.write(lines)
     assert big.stat().st_size > 170e6
     answers = tmp_path / "answers"
-    program = [sys.executable, "-c", GROWTH, str(model), str(folder / "rows.svm")]
-    if source == "file":
-        done = subprocess.run([*program, str(big), str(answers)], capture_output=True, text=True, check=True)
-    else:
-        with big.open("rb") as stream:
-            done = subprocess.run(
-                [*program, "-", str(answers)], stdin=stream, capture_output=True, text=True, check=True
-            )
+    name = big if source == "file" else "-"
+    program = program_that_measures(GROWTH, model, folder / "rows.svm", name, answers)
+    with big.open("rb") as stream:
+        done = subprocess.run(**program, stdin=stream, capture_output=True, text=True, check=True)
     code, growth = json.loads(done.stdout)
     assert code == 0
     assert growth < 150e6

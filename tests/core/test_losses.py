@@ -17,6 +17,7 @@ from dualgap.core.losses import (
     LOSSES,
     Absolute,
     EpsilonInsensitive,
+    HardMargin,
     Hinge,
     Huber,
     Logistic,
@@ -319,9 +320,8 @@ def test_a_dual_is_best_where_its_slopes_enclose_zero(loss: Any) -> None:
                         assert change < 0.0
                     elif right < -1e-9:
                         assert change > 0.0
-                    elif (
-                        left < -1e-9 and right > 1e-9
-                    ):  # at a bound or a kink of the dual, which holds it fast
+                    elif left < -1e-9 and right > 1e-9:
+                        # at a bound or a kink of the dual, which holds it fast
                         assert change == 0.0
                 moved += left > 1e-9 or right < -1e-9
                 stayed += left <= 0.0 <= right
@@ -551,3 +551,48 @@ def test_log1p_is_within_a_few_rounding_errors() -> None:
     exact = np.log1p(x.astype(np.longdouble))
     found = np.array([log1p(float(value)) for value in x])
     assert np.max(np.abs(found / exact - 1)) < 4 * 2.0**-53
+
+
+@every_loss
+def test_the_infimum_is_zero(loss: Any) -> None:
+    """The axiom behind phi*(0) = 0 and D(0) = 0."""
+    scores = np.concatenate([np.linspace(-40.0, 40.0, 4001), [-1e6, 1e6]])
+    for y in targets(loss):
+        values = [loss.value(y, score) for score in (*scores, *kinks(loss, y))]
+        assert 0.0 <= min(values) <= 1e-12
+        assert loss.conjugate(y, 0.0) == 0.0
+        low, high = loss.dual_bounds(y)
+        assert low <= 0.0 <= high
+
+
+@pytest.mark.parametrize("loss", [*CASES, HardMargin(), HardMargin(2.5)], ids=repr)
+def test_margin_is_where_a_classification_loss_ends(loss: Any) -> None:
+    if loss.task == "regression":
+        assert math.isnan(loss.margin)
+        return
+    for y in (-1.0, 1.0):
+        if math.isinf(loss.margin):
+            assert loss.value(y, y * 700.0) > 0.0
+        else:
+            assert loss.value(y, y * loss.margin) == loss.value(y, y * (loss.margin + 1.0)) == 0.0
+            assert loss.value(y, y * (loss.margin - 1e-6)) > 0.0
+
+
+def test_the_hard_margin_is_the_limit_of_the_hinge_alone() -> None:
+    assert Hinge(2.5).hard_margin == HardMargin(2.5)
+    assert [name for name, cls in LOSSES.items() if cls().hard_margin is not None] == ["hinge"]
+    assert HardMargin().hard
+    assert not any(cls().hard for cls in LOSSES.values())
+    assert [name for name, cls in LOSSES.items() if cls().quadratic] == ["squared"]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_parameters_that_must_be_positive_are_declared(name: str) -> None:
+    cls = LOSSES[name]
+    assert set(cls.positive) <= set(parameters_of(cls))
+    for key in parameters_of(cls):
+        if key in cls.positive:
+            with pytest.raises(InputError, match=f"{key}=0.0 must be a positive finite number"):
+                make_loss(f"{name}:{key}=0")
+        else:
+            assert parameters_of(make_loss(f"{name}:{key}=0")) == {key: 0.0}

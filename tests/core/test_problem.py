@@ -116,9 +116,8 @@ def check(X: Any, problem: Problem, point: Point, source: Source | None = None) 
 def test_evaluations_are_exact(loss: Any, bias: Bias, form: Any) -> None:
     X, problem, point = random_case(loss, bias, form)
     found = check(X, problem, point)
-    assert found.primal_error <= 1e-13 * (
-        1.0 + abs(found.primal)
-    )  # a bound that proved nothing would be no use
+    # a bound that proved nothing would be no use
+    assert found.primal_error <= 1e-13 * (1.0 + abs(found.primal))
     assert found.dual_error <= 1e-13 * (1.0 + abs(found.dual) + problem.C * 400.0)
     dense = X.toarray() if sp.issparse(X) else X
     share = problem.source.weight * point.beta

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from dualgap.data.sources import Part, in_memory
 from dualgap.files import Store, write_store
 from dualgap.runtime.errors import InputError
 from support.feeds import deadline, readers, small_batches
+from support.problems import sparse_data
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +33,7 @@ def in_time() -> Iterator[None]:
         yield
 
 
-def data(n: int = 50, d: int = 9, seed: int = 0) -> tuple[Any, Any, Any]:
-    rng = np.random.default_rng(seed)
-    X = np.where(rng.random((n, d)) < 0.4, rng.standard_normal((n, d)), 0.0)
-    X[3] = 0.0
-    y = np.where(X @ rng.standard_normal(d) > 0, 1.0, -1.0)
-    return X, y, rng.choice([0.0, 1.0, 2.0], size=n)
+data = partial(sparse_data, n=50, d=9, density=0.4, empty_row=3, weights=(0.0, 1.0, 2.0))
 
 
 def numbered(k: int) -> Part:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from dualgap.files import load_model, write_store
 from dualgap.runtime.errors import InputError
 from support.commands import Done, run
 from support.feeds import deadline, readers, small_batches
+from support.problems import sparse_data
 
 NAMES = ("cached-loops", "block", "selective-block")
 
@@ -34,10 +36,7 @@ def in_time() -> Iterator[None]:
         assert readers() == []
 
 
-def rows(n: int = 400, d: int = 12, seed: int = 0) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    X = np.where(rng.random((n, d)) < 0.5, rng.standard_normal((n, d)), 0.0)
-    return X, np.where(X @ rng.standard_normal(d) + 0.7 * rng.standard_normal(n) > 0, 1.0, -1.0)
+rows = partial(sparse_data, n=400, d=12, noise=0.7)
 
 
 @pytest.fixture(name="store")
@@ -48,12 +47,12 @@ def store_fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class After:
-    """A watcher that does something once, after so many certificates."""
+    """A callback that does something once, after so many certificates."""
 
     def __init__(self, action: Callable[[], Any], certificates: int = 2) -> None:
         self.action, self.left = action, certificates
 
-    def __call__(self, record: Any) -> None:
+    def __call__(self, record: Any, run: Any) -> None:
         if record.kind == "certified":
             self.left -= 1
             if self.left == 0:
@@ -94,7 +93,7 @@ def test_a_store_that_changes_ends_the_run_with_the_best_model(
     name: str, fault: Callable[[Path], None], store: Path
 ) -> None:
     outcome = dualgap.fit(
-        store, solver=name, cache=80, tol=0.0, time_limit=40.0, watchers=[After(lambda: fault(store))]
+        store, solver=name, cache=80, tol=0.0, time_limit=40.0, callbacks=[After(lambda: fault(store))]
     )
     assert_kept(outcome, str(store))
 
@@ -108,10 +107,10 @@ def test_a_store_that_is_deleted_or_replaced_is_read_on(name: str, fault: str, s
         if fault == "delete":
             store.unlink()
         else:
-            write_store(store, *rows(50, 3, seed=9))
+            write_store(store, *rows(n=50, d=3, seed=9))
 
     outcome = dualgap.fit(
-        store, solver=name, cache=80, tol=1e-3, max_epochs=20_000, time_limit=40.0, watchers=[After(act, 1)]
+        store, solver=name, cache=80, tol=1e-3, max_epochs=20_000, time_limit=40.0, callbacks=[After(act, 1)]
     )
     assert outcome.converged, outcome.reason
     here = dualgap.fit(*rows(), tol=1e-6)
@@ -140,7 +139,7 @@ def test_whatever_the_reader_stumbles_over_leaves_the_best_model(
 
     monkeypatch.setattr(StoreFeed, "load", failing)
     outcome = dualgap.fit(
-        store, solver=name, cache=80, tol=0.0, time_limit=40.0, watchers=[After(broken.set)]
+        store, solver=name, cache=80, tol=0.0, time_limit=40.0, callbacks=[After(broken.set)]
     )
     assert_kept(outcome, "rows.arrow")
 
@@ -165,7 +164,7 @@ def test_a_fault_at_the_very_end_does_not_take_the_model_away(name: str, store: 
     """
     seen = 0
 
-    def callback(record: Any) -> bool:
+    def callback(record: Any, run: Any) -> bool:
         nonlocal seen
         seen += record.kind == "certified"
         if seen >= 2 and record.kind == "estimate":
@@ -173,7 +172,7 @@ def test_a_fault_at_the_very_end_does_not_take_the_model_away(name: str, store: 
             return True
         return False
 
-    outcome = dualgap.fit(store, solver=name, cache=80, tol=0.0, time_limit=40.0, callback=callback)
+    outcome = dualgap.fit(store, solver=name, cache=80, tol=0.0, time_limit=40.0, callbacks=[callback])
     assert outcome.coef.any()
     assert outcome.certificate.relative_gap < 1.0
 

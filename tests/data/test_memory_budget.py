@@ -7,9 +7,9 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,13 @@ from dualgap.files import Data, Store, write_store
 from dualgap.runtime.errors import InputError
 from support.commands import run
 from support.feeds import small_batches
+from support.memory import program_that_measures
+from support.problems import sparse_data
 
 DISK = ("cached-loops", "block", "selective-block")
 
 
-def rows(n: int = 300, d: int = 10) -> tuple[Any, Any]:
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((n, d)) < 0.5, rng.standard_normal((n, d)), 0.0)
-    return X, np.where(X @ rng.standard_normal(d) > 0, 1.0, -1.0)
+rows = partial(sparse_data, n=300, d=10)
 
 
 @pytest.fixture(name="store")
@@ -120,7 +119,7 @@ def test_a_store_beyond_the_free_memory_is_streamed_and_the_user_is_told(
         warnings.simplefilter("error")
         assert dualgap.fit(store).problem.source.in_memory
     monkeypatch.setattr(opening, "available_memory", lambda: int(size / 0.6) - 10)
-    monkeypatch.setattr("dualgap.solvers.out_of_core.engine.capacity", lambda problem, cache: 100)
+    monkeypatch.setattr("dualgap.solvers.out_of_core.solver.capacity", lambda problem, cache: 100)
     with pytest.warns(
         UserWarning, match=r"rows.arrow needs about .* streamed from disk.*memory_budget"
     ) as told:
@@ -139,7 +138,7 @@ def test_a_budget_is_kept_even_if_a_number_of_rows_is_given(
 ) -> None:
     """cache= says how many rows; where the budget cannot hold so many, one of the two is wrong."""
     small_batches(monkeypatch, 20_000)
-    X, y = rows(4000, 50)
+    X, y = rows(n=4000, d=50)
     write_store(tmp_path / "rows.arrow", X, y)
     outcome_rows = []
     for options in ({}, {"cache": 0.9}):
@@ -149,7 +148,7 @@ def test_a_budget_is_kept_even_if_a_number_of_rows_is_given(
             assert "cache" in str(error)  # noqa: PT017  (either is right)
             return
         assert not outcome.problem.source.in_memory
-        outcome_rows.append(outcome.state.solver.ids.size)
+        outcome_rows.append(outcome.run.state.sweeps.ids.size)
     assert outcome_rows[1] <= outcome_rows[0]
 
 
@@ -178,10 +177,8 @@ def test_what_rows_on_disk_cannot_have(store: Path) -> None:
 
 def test_validation_on_rows_of_their_own_works(store: Path) -> None:
     X, y = rows()
-    how = {
-        "cache": 50,
-        "lockstep": True,
-    }  # otherwise the machine decides how far the trainer gets before a certificate
+    # otherwise the machine decides how far the trainer gets before a certificate
+    how = {"cache": 50, "lockstep": True}
     outcome = dualgap.fit(store, **how, validation=(X[:80], y[:80]), patience=2, tol=0.0, max_epochs=2000)
     values = [record.measures["validation"] for record in outcome.trace]
     assert outcome.reason.name == "early"
@@ -223,15 +220,9 @@ def test_the_command_line_keeps_to_it(store: Path, tmp_path: Path) -> None:
 SHAPES = {"long": (240_000, 20_000, 100), "short": (1_500_000, 1_000, 4)}  # rows, columns, entries a row
 
 MEASURED = """
-import gc, json, sys, threading, time
-from pathlib import Path
+import gc, json, sys
 import dualgap
-from dualgap.files import Store
-
-def anonymous():
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return 1024 * int(line.split()[1])
+from support.memory import growth
 
 def train(path, **memory):
     return dualgap.fit(path, solver=sys.argv[4], C=0.1, tol=1e-2, max_epochs=float(sys.argv[5]), **memory)
@@ -239,6 +230,11 @@ def train(path, **memory):
 small, large, budget = sys.argv[1], sys.argv[2], int(sys.argv[3])
 train(small, cache=50)
 gc.collect()
+<<<<<<< HEAD
+with growth() as found:
+    outcome = train(large, memory_budget=budget)
+slots = int(outcome.state.solver.ids.size)
+=======
 start, peak, over = anonymous(), 0, threading.Event()
 
 def sample():
@@ -252,9 +248,10 @@ thread.start()
 outcome = train(large, memory_budget=budget)
 over.set()
 thread.join()
-slots = int(outcome.state.solver.ids.size)
+slots = int(outcome.run.state.sweeps.ids.size)
+>>>>>>> disk
 passes = outcome.trace[-1].measures["passes"]
-print(json.dumps([peak - start, slots, outcome.problem.source.in_memory, passes]))
+print(json.dumps([found.bytes, slots, outcome.problem.source.in_memory, passes]))
 """
 
 
@@ -276,6 +273,7 @@ def written(path: Path, n: int, d: int, entries: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
 @pytest.mark.parametrize(
     ("shape", "budgets"),
@@ -292,14 +290,13 @@ def test_a_process_keeps_to_its_budget(
     )
     for solver, budget in [(solver, 10**6 * budget) for solver, found in budgets.items() for budget in found]:
         epochs = 14 if solver == "cached-loops" else 21  # enough for a pass
-        command = [sys.executable, "-c", MEASURED, *map(str, (small, large, budget, solver, epochs))]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        program = program_that_measures(MEASURED, small, large, budget, solver, epochs)
+        done = subprocess.run(**program, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
         used, slots, resident, passes = json.loads(done.stdout)
         assert not resident
         assert passes > 1
         assert slots * entries * 8 > 0.1 * budget  # it is used, too: short rows cost more than their entries
-        assert (
-            used <= budget + 8 * n + 24 * d + 15_000_000
-        )  # far from the allowance, as large budgets must be, too
+        # far from the allowance, as large budgets must be, too
+        assert used <= budget + 8 * n + 24 * d + 15_000_000
     large.unlink()

@@ -14,12 +14,11 @@ import dualgap
 from dualgap.data.sources import Part, View, view
 from dualgap.runtime import threads
 from dualgap.runtime.errors import InputError
+from support.problems import linear_data
 
 
 def rows(n: int = 60_000, d: int = 40, threads: int = 1) -> View:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, d))
-    return view(X, np.sign(X @ rng.normal(size=d) + rng.normal(size=n)), threads=threads)
+    return view(*linear_data(n, d, seed=0), threads=threads)
 
 
 def spans(source: View) -> list[tuple[int, int]]:

@@ -55,7 +55,7 @@ def test_hits_in_the_next_process_and_misses_after_a_change_in_the_losses(
     cache = tmp_path / "cache"
     assert run(package, cache) == "3.0 miss"
     assert run(package, cache) == "3.0 hit"
-    losses = package / "core" / "losses.py"
+    losses = package / "core" / "losses" / "margin.py"
     text = losses.read_text()
     changed = text.replace(
         "return max(0.0, self.margin - y * score)", "return 2.0 * max(0.0, self.margin - y * score)"

@@ -111,9 +111,8 @@ def near_halfway() -> Iterator[str]:
             a, b = (low * 10**q, low) if q >= 0 else (low, low * 10**-q)
             shift = 54 - bits - (a.bit_length() - b.bit_length())
             a, b = (a << shift, b) if shift > 0 else (a, b << -shift)
-            excess = max(
-                0, min(a.bit_length(), b.bit_length()) - 300
-            )  # far more than convergents of 60 bits need
+            # far more than convergents of 60 bits need
+            excess = max(0, min(a.bit_length(), b.bit_length()) - 300)
             a, b = a >> excess, b >> excess
             before, now = 1, 0  # denominators of the convergents
             while b and now < 2 * low:

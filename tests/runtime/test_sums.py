@@ -100,9 +100,8 @@ def test_sums_of_nothing() -> None:
 def test_add_vector_survives_cancellation() -> None:
     rng = np.random.default_rng(6)
     parts = [rng.normal(size=40) * 10.0 ** rng.uniform(-8, 16, size=40) for _ in range(50)]
-    parts += [
-        -part for part in parts[1:]
-    ]  # what is left is the first part, some 1e24 times smaller than the terms
+    # what is left is the first part, some 1e24 times smaller than the terms
+    parts += [-part for part in parts[1:]]
     rng.shuffle(parts)
     total, lost = np.zeros(40), np.zeros(40)
     for part in parts:

@@ -16,13 +16,7 @@ from dualgap.core.bias import ExactBias
 from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
-
-
-def toy(n: int = 60, d: int = 4, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) + 1.5
-    target = X @ rng.normal(size=d) + rng.normal(size=n)
-    return X, np.where(target > np.quantile(target, 0.6), 1.0, -1.0)
+from support.problems import off_centre
 
 
 def objective(X: np.ndarray, y: np.ndarray, C: float, w: np.ndarray, b: float) -> float:
@@ -39,19 +33,19 @@ def allowed_bias(X: np.ndarray, y: np.ndarray, w: np.ndarray, slack: float) -> t
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
 def test_against_svc(C: float) -> None:
-    X, y = toy()
+    X, y = off_centre()
     model = SVC(kernel="linear", C=C, tol=1e-10).fit(X, y)
     outcome = dualgap.fit(X, y, C=C, bias="exact", tol=1e-9, max_epochs=1_000_000)
     assert outcome.converged
     theirs = objective(X, y, C, model.coef_[0], model.intercept_[0])
-    assert (
-        outcome.certificate.dual <= theirs <= outcome.certificate.primal * (1 + 1e-5)
-    )  # SVC stops a little short
+    # SVC stops a little short
+    assert outcome.certificate.dual <= theirs <= outcome.certificate.primal * (1 + 1e-5)
     low, high = allowed_bias(X, y, outcome.coef, slack=1e-3)
     assert low <= outcome.intercept <= high
     assert abs(np.sum(outcome.dual)) <= 1e-12 * np.abs(outcome.dual).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "width"), [("a9a", 123), ("w8a", 300)])
 def test_against_svc_on_real_data(data_folder: Path, name: str, width: int) -> None:
@@ -75,7 +69,7 @@ def test_against_svc_on_real_data(data_folder: Path, name: str, width: int) -> N
 @pytest.mark.parametrize("seed", range(6))
 def test_against_a_general_qp_solver(seed: int) -> None:
     """min 1/2 |w|^2 + C sum xi, y (X w + b) >= 1 - xi, xi >= 0, by scipy's trust-region method."""
-    X, y = toy(n=14, d=3, seed=seed)
+    X, y = off_centre(n=14, d=3, seed=seed)
     n, d = X.shape
     C = 0.7
     rows = np.hstack([y[:, None] * X, y[:, None], np.eye(n)])
@@ -95,7 +89,7 @@ def test_against_a_general_qp_solver(seed: int) -> None:
 
 
 def test_against_unregularised_intercepts_of_other_losses() -> None:
-    X, y = toy()
+    X, y = off_centre()
     target = X[:, 0] * 2 + 5 + np.random.default_rng(0).normal(size=len(y))
     logistic = LogisticRegression(C=2.0, solver="newton-cg", tol=1e-12, max_iter=10_000).fit(X, y)
     ours = dualgap.fit(X, y, loss="logistic", C=2.0, bias="exact", tol=1e-11, max_epochs=100_000)
@@ -132,7 +126,7 @@ def test_degenerate_problems_close_their_gap(name: str, C: float) -> None:
 
 
 def test_a_constant_target_is_fitted_exactly() -> None:
-    X, _ = toy()
+    X, _ = off_centre()
     outcome = dualgap.fit(
         X, np.full(len(X), 7.0), loss="squared", C=1.0, bias="exact", tol=1e-3, max_epochs=100_000
     )
@@ -145,7 +139,7 @@ def test_a_constant_target_is_fitted_exactly() -> None:
 def test_the_dual_bound_holds_for_every_bias(loss: str) -> None:
     """No dual value of any beta exceeds the objective of any (w, b), wherever b goes."""
     rng = np.random.default_rng(5)
-    X, y = toy(n=20)
+    X, y = off_centre(n=20)
     cls = LOSSES[loss]()
     if cls.task == "regression":
         y = X[:, 0] * 3 + 40
@@ -170,7 +164,7 @@ def test_the_dual_bound_holds_for_every_bias(loss: str) -> None:
 def test_the_reach_of_the_bias_is_a_bound(loss: str) -> None:
     """Outside it no point is as good as the all-zero one."""
     rng = np.random.default_rng(5)
-    X, y = toy(n=20)
+    X, y = off_centre(n=20)
     cls = LOSSES[loss]()
     if cls.task == "regression":
         y = X[:, 0] * 3 + 40

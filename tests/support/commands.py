@@ -23,9 +23,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def heed_ctrl_c() -> None:
-    """For ``preexec_fn``: a shell that starts pytest in the background has it ignore SIGINT, and so do its
-    children.
-    """
+    """For ``preexec_fn``: started in the background by a shell, pytest and its children ignore SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

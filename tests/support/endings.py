@@ -1,5 +1,4 @@
-"""Tiny and degenerate problems: every solver ends by itself on each of them, within its limits, with a true
-reason.
+"""Tiny and degenerate problems: every solver ends on each of them, within its limits, with a true reason.
 
 Run as a program under ``NUMBA_DISABLE_JIT=1``, a part of all problems at a time; see
 ``training/test_endings.py``.

@@ -13,9 +13,7 @@ import pytest
 
 @contextmanager
 def deadline(seconds: float = 30.0) -> Iterator[None]:
-    """Raise if it takes that long, again and again: what waits for ever inside its own clean-up is ended,
-    too.
-    """
+    """Raise if it takes that long, again and again, so that clean-up which waits for ever ends, too."""
 
     def late(number: int, frame: Any) -> None:
         raise TimeoutError(f"still not done after {seconds} s")

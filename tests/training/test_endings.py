@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import dualgap
 from dualgap.core.problem import Evaluation, Point, Problem
-from dualgap.data.sources import in_memory
-from dualgap.training.loop import Counts, solve
-from dualgap.training.stopping import GapBelow, Reason
+from dualgap.data.sources import view
+from dualgap.runtime.counts import Counts
+from dualgap.training.loop import Settings, solve
+from dualgap.training.solver import Solver, Status
+from dualgap.training.stopping import GapBelow, Reason, Rules
 from support import endings
 from support.commands import as_plain_python
 
 PARTS = 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_tiny_and_degenerate_problems_end_as_plain_python(part: int) -> None:
     run = as_plain_python("support.endings", part, PARTS)
@@ -44,37 +48,34 @@ class Idle(NamedTuple):
 
     w: np.ndarray
     counts: Counts = Counts()
-    paused: bool = True
 
 
-class IdleSolver:
+@dataclass(frozen=True)
+class IdleSolver(Solver[Idle]):
     """It pauses without a visit, for ever; it may claim to be at the optimum."""
 
-    name = summary = "idle"
+    claim: Reason | None
 
-    def __init__(self, claim: Reason | None) -> None:
-        self.claim = claim
+    name = summary = "idle"
 
     def start(self, problem: Problem, warm: Point | None) -> Idle:
         return Idle(np.full(problem.source.d, 0.01))
 
-    def step(self, problem: Problem, state: Idle, budget: int, last: Evaluation | None) -> Idle:
-        return state
+    def step(
+        self, problem: Problem, state: Idle, budget: int, news: Evaluation | None
+    ) -> tuple[Idle, Status]:
+        return state, Status("convenient", self.claim)
 
     def point(self, problem: Problem, state: Idle) -> Point:
         return Point(state.w, 0.0, None)
-
-    def finished(self, state: Idle) -> Reason | None:
-        return self.claim
 
 
 @pytest.mark.parametrize("claim", [None, Reason("optimal", "nothing can be better")])
 def test_a_solver_that_does_nothing_ends_as_stalled_whatever_it_claims(claim: Reason | None) -> None:
     problem = Problem(
-        in_memory(np.eye(4), np.array([1.0, -1.0, 1.0, -1.0])), dualgap.core.losses.make_loss("hinge"), 0.1
+        view(np.eye(4), np.array([1.0, -1.0, 1.0, -1.0])), dualgap.core.losses.make_loss("hinge"), 0.1
     )
-    solver: Any = IdleSolver(claim)
-    outcome = solve(solver, problem, GapBelow(1e-3), tol=1e-3)
+    outcome = solve(IdleSolver(claim), problem, Rules((GapBelow(1e-3),)), Settings(tol=1e-3))
     assert outcome.reason.name == "stalled"
     assert f"relative gap {outcome.certificate.relative_gap:.3g}" in outcome.reason.message
     assert not outcome.converged

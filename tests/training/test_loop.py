@@ -1,4 +1,4 @@
-"""The loop: records, schedule, limits, stopping rules, watchers, Ctrl-C, resuming, warm starts."""
+"""The loop: records, limits, callbacks, Ctrl-C, warm starts, saved runs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import contextlib
 import io
 import itertools
 import json
-import math
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,90 +19,28 @@ import numpy as np
 import pytest
 
 import dualgap
-from dualgap.core.losses import LOSSES, Hinge
-from dualgap.core.problem import Certificate, Evaluation, Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.core.losses import LOSSES
+from dualgap.core.problem import Evaluation, Point, Problem
+from dualgap.data.sources import view
+from dualgap.runtime.counts import Counts
 from dualgap.solvers import SOLVERS
-from dualgap.solvers.dual.dcd import DCD
 from dualgap.solvers.second_order.quadratic import ROUNDS
-from dualgap.training.callbacks import JsonLines, Progress
-from dualgap.training.loop import Counts, Loop, Record, solve
-from dualgap.training.stopping import Callback, GapBelow, Reason, Seconds, Stalled, epochs, steps
+from dualgap.training.callbacks import Callback, JsonLines, Progress
+from dualgap.training.loop import Settings, solve
+from dualgap.training.records import Record
+from dualgap.training.run import Run
+from dualgap.training.solver import Solver, Status
+from dualgap.training.stopping import GapBelow, Reason, Rules
 from support.commands import heed_ctrl_c
+from support.problems import linear_data
 from support.states import assert_same
 
-
-def toy(n: int = 200, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(n, d))
-    return X, np.sign(X @ rng.normal(size=d) + 2 * rng.normal(size=n))
-
-
-def record(**changes: Any) -> Record:
-    certificate = Certificate(
-        2.0, 1.0, 1.0, changes.pop("relative_gap", 1.0), changes.pop("rounding", 0.0), "mean"
-    )
-    values = {
-        "kind": "certified",
-        "visits": 10,
-        "epochs": 1.0,
-        "updates": 0,
-        "entries": 0,
-        "train_seconds": 1.0,
-    }
-    values |= {"certify_seconds": 0.5, "certificate": certificate, "measures": {}} | changes
-    return Record(**values)  # type: ignore[arg-type]
-
-
-class TestRules:
-    def test_only_a_certificate_proves_a_gap(self) -> None:
-        assert GapBelow(0.1)(record(relative_gap=0.05)) is not None
-        assert GapBelow(0.1)(record(relative_gap=0.05, kind="estimate")) is None
-        assert GapBelow(0.1)(record(relative_gap=math.nan)) is None
-
-    def test_limits_say_what_to_do_next(self) -> None:
-        for rule, name in (
-            (steps(10), "max_steps"),
-            (epochs(0.5, 20), "max_epochs"),
-            (Seconds(1.5), "time_limit"),
-        ):
-            reason = rule(record())
-            assert reason is not None
-            assert reason.name == name
-            assert name in reason.message
-
-    def test_rules_combine_and_the_stricter_allowance_holds(self) -> None:
-        rule = GapBelow(1e-9) | steps(100) | epochs(3, 20)
-        assert rule.allowance(40) == 20
-        assert rule(record(visits=60)).name == "max_epochs"
-        assert rule(record(visits=59)) is None
-
-    def test_stalled_needs_a_whole_window_without_progress(self) -> None:
-        rule = Stalled(visits=100)
-
-        def at(visits: int, gap: float) -> Reason | None:
-            certificate = Certificate(1 + gap, 1.0, gap, gap, 0.0, "mean")
-            return rule(record(visits=visits, certificate=certificate))
-
-        assert at(0, 1.0) is None
-        assert at(90, 1.0) is None
-        assert at(100, 0.9) is None
-        assert at(199, 0.9) is None
-        assert at(200, 0.9).name == "stalled"
-
-    def test_a_gap_of_rounding_errors_is_recognised(self) -> None:
-        certificate = Certificate(1.0, 1.0, 1e-12, 1e-12, 9e-13, "mean")
-        assert Stalled(visits=1)(record(certificate=certificate)).name == "rounding"
-
-    def test_callback_answers(self) -> None:
-        assert Callback(lambda r: None)(record()) is None
-        assert Callback(lambda r: True)(record()).name == "callback"
-        assert Callback(lambda r: "enough")(record()).message == "enough"
+toy = partial(linear_data, n=200, d=5, seed=1, noise=2.0)
 
 
 def test_limits_are_met_exactly() -> None:
     X, y = toy()
-    assert dualgap.fit(X, y, tol=0.0, max_steps=777).trace[-1].visits == 777
+    assert dualgap.fit(X, y, tol=0.0, max_visits=777).trace[-1].visits == 777
     outcome = dualgap.fit(X, y, tol=0.0, max_epochs=2.5)
     assert outcome.trace[-1].visits == 500
     assert outcome.reason.name == "max_epochs"
@@ -119,20 +57,20 @@ def test_limits_are_passed_by_one_step_at_most_and_the_reason_says_so(name: str)
     """The certificate and the reason belong to what was done, and not to what was asked for."""
     X, y = toy(n=120, d=6)
     bias = "exact" if name in ("smo", "decomposition") else "none"
-    for key, value in (("max_epochs", 0.5), ("max_epochs", 2.5), ("max_steps", 7), ("max_steps", 501)):
+    for key, value in (("max_epochs", 0.5), ("max_epochs", 2.5), ("max_visits", 7), ("max_visits", 501)):
         limits: dict[str, Any] = {"max_epochs": None, key: value}
         outcome = dualgap.fit(X, y, solver=name, bias=bias, tol=0.0, C=10.0, **limits)
-        limit = value if key == "max_steps" else value * 120
+        limit = value if key == "max_visits" else value * 120
         done = outcome.trace[-1].visits
         assert outcome.reason.name == key
         assert limit <= done <= limit + STEPS.get(name, 0.0) * 120
-        made = done if key == "max_steps" else done / 120
+        made = done if key == "max_visits" else done / 120
         assert outcome.reason.message.startswith(f"stopped after {made:.6g} ")
         assert (f"{key}={value:g}, " in outcome.reason.message) == (done > limit)
 
 
 def test_time_limit_ends_a_run_that_would_go_on() -> None:
-    X, y = toy(2000)
+    X, y = toy(n=2000)
     outcome = dualgap.fit(X, y, C=1e4, tol=0.0, time_limit=0.3, max_epochs=None, shrinking=False)
     assert outcome.reason.name == "time_limit"
     assert outcome.trace[-1].kind == "certified"
@@ -140,88 +78,104 @@ def test_time_limit_ends_a_run_that_would_go_on() -> None:
 
 def test_record_every() -> None:
     X, y = toy()
-    outcome = dualgap.fit(X, y, tol=0.0, max_steps=1000, record_every=130)
+    outcome = dualgap.fit(X, y, tol=0.0, max_visits=1000, record_every=130)
     assert [r.visits for r in outcome.trace] == [130, 260, 390, 520, 650, 780, 910, 1000]
 
 
 def test_best_values_are_kept_and_never_worsen() -> None:
     X, y = toy()
-    trace = dualgap.fit(X, y, C=10.0, tol=0.0, max_steps=4000, record_every=100).trace
+    trace = dualgap.fit(X, y, C=10.0, tol=0.0, max_visits=4000, record_every=100).trace
     for before, after in itertools.pairwise(trace):
         assert after.certificate.primal <= before.certificate.primal + before.certificate.rounding
         assert after.certificate.dual >= before.certificate.dual - before.certificate.rounding
 
 
-def test_certifying_takes_less_than_a_quarter_of_the_counted_work() -> None:
-    """The schedule, in the counted nanoseconds it is made of; benchmarks/ has the measured share."""
-    from dualgap.training.loop import evaluation_cost, training_cost
-
-    X, y = toy(3000, 40)
-    outcome = dualgap.fit(X, y, C=10.0, tol=1e-6, max_epochs=None, solver="dcd")
-    last = outcome.trace[-1]
-    evaluating = (len(outcome.trace) - 1) * evaluation_cost(outcome.problem)
-    assert len(outcome.trace) > 4
-    assert evaluating <= 0.25 * (
-        evaluating + training_cost(outcome.problem, Counts(last.visits, last.updates, last.entries))
-    )
-
-
-@pytest.mark.parametrize(
-    ("before", "gap", "evaluations", "expected"),
-    [
-        (1e-1, 1e-2, 1, 1250),  # a tenth in 1,000 visits: as much again, and a quarter for good measure
-        (1e-1, 2e-2, 1, 2327),
-        (1e-1, 5e-2, 1, 2000),  # 7,055 are left: too far away to aim at
-        (1e-1, 1.1e-3, 1, 600),  # 26 are left: not as soon as that
-        (1e-1, 5e-3, 1, 672),
-        (1e-1, 5e-3, 10**6, 2000),  # there have been too many to hurry
-        (1e-1, 1e-2, 10**6, 2000),
-        (1e-2, 1e-2, 1, 2000),  # it does not fall
-        (math.inf, 1e-2, 1, 2000),  # nobody knows how fast it falls
-        (1e-1, 1e-3, 1, 2000),  # it has arrived
-    ],
-)
-def test_evaluations_aim_at_the_gap_asked_for(
-    before: float, gap: float, evaluations: int, expected: int
-) -> None:
-    X, y = toy(4000, 40)
-    loop = Loop(DCD(), Problem(in_memory(X, y), Hinge(), 1e-3), tol=1e-3)
-    loop.certificate = loop.certificate._replace(relative_gap=gap)
-    loop._gap, loop._evaluations = before, evaluations
-    loop.state = loop.state._replace(sweep=loop.state.sweep._replace(visits=400_000, entries=20_000_000))
-    assert loop._aimed(2000, Counts(1000, 500, 60_000)) == expected
-    loop.tol = 0.0
-    assert loop._aimed(2000, Counts(1000, 500, 60_000)) == 2000
-
-
-def test_watchers_see_every_record_and_are_closed_even_on_errors(tmp_path: Path) -> None:
+def test_callbacks_see_every_record_and_are_closed_even_on_errors(tmp_path: Path) -> None:
     X, y = toy()
     path = tmp_path / "trace.jsonl"
-    outcome = dualgap.fit(X, y, tol=0.0, max_steps=900, record_every=300, watchers=[JsonLines(path)])
+    outcome = dualgap.fit(X, y, tol=0.0, max_visits=900, record_every=300, callbacks=[JsonLines(path)])
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [line["steps"] for line in lines] == [300, 600, 900]
+    assert [line["visits"] for line in lines] == [300, 600, 900]
     assert lines[-1]["primal"] == outcome.certificate.primal
     assert lines[-1]["objective"] == "J"
     assert lines[-1]["train_seconds"] + lines[-1]["certify_seconds"] == pytest.approx(lines[-1]["seconds"])
 
-    class Watcher:
+    class Failing(Callback):
         closed = False
 
-        def __call__(self, record: Record) -> None:
+        def __call__(self, record: Record, run: Run) -> None:
             raise ZeroDivisionError
 
         def close(self, reason: Reason | None) -> None:
             self.closed = True
 
-    watcher = Watcher()
+    failing = Failing()
     with pytest.raises(ZeroDivisionError):
-        dualgap.fit(X, y, watchers=[watcher])
-    assert watcher.closed
+        dualgap.fit(X, y, callbacks=[failing])
+    assert failing.closed
+
+
+def test_a_callback_is_told_the_problem_and_the_solver_before_training() -> None:
+    told: list[Any] = []
+
+    class Listener(Callback):
+        def begin(self, problem: Problem, solver: Any, auto_reason: str) -> None:
+            told.append((problem.source.n, solver.name, auto_reason))
+
+        def __call__(self, record: Record, run: Run) -> None:
+            told.append(run.timetable.certificates)
+
+    dualgap.fit(*toy(), callbacks=[Listener()], solver="dcd")
+    assert told[0] == (200, "dcd", "")
+    assert told[-1] >= 1
+
+
+def test_a_run_can_be_saved_by_a_callback_and_goes_on_the_same(tmp_path: Path) -> None:
+    X, y = toy()
+    path = tmp_path / "run.npz"
+
+    def save(record: Record, run: Run) -> None:
+        if record.visits == 400:
+            dualgap.save_state(path, run)
+
+    options: dict[str, Any] = {"tol": 0.0, "max_visits": 900, "record_every": 200, "solver": "dcd"}
+    whole = dualgap.fit(X, y, callbacks=[save], **options)
+    resumed = dualgap.fit(X, y, resume=dualgap.load_state(path), **options)
+    assert_same(whole.run, resumed.run)
+
+
+class Calls(NamedTuple):
+    """What a callback remembers."""
+
+    count: int
+
+
+class Counting(Callback):
+    """Ends a run with its tenth record."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.memory = Calls(0)
+
+    def __call__(self, record: Record, run: Run) -> bool:
+        self.memory = Calls(self.memory.count + (record.kind == "certified"))
+        return self.memory.count == 10
+
+
+def test_what_a_callback_remembers_is_part_of_the_run(tmp_path: Path) -> None:
+    X, y = toy()
+    options: dict[str, Any] = {"tol": 0.0, "record_every": 100, "solver": "sdca"}
+    whole = dualgap.fit(X, y, callbacks=[Counting()], **options)
+    assert (whole.reason.name, whole.trace[-1].visits) == ("callback", 1000)
+    first = dualgap.fit(X, y, callbacks=[Counting()], max_visits=400, **options)
+    resumed = dualgap.fit(X, y, callbacks=[Counting()], resume=first, **options)
+    assert_same(whole.run, resumed.run)
 
 
 def test_progress_is_silent_where_there_is_no_terminal() -> None:
     stream = io.StringIO()
-    dualgap.fit(*toy(), watchers=[Progress(1e-3, stream)])
+    dualgap.fit(*toy(), callbacks=[Progress(1e-3, stream)])
     assert stream.getvalue() == ""
 
 
@@ -232,21 +186,26 @@ def test_measures_are_stored_and_a_callback_can_use_them() -> None:
         return {"error": float(np.mean(np.sign(X @ point.w + point.b) != y))}
 
     outcome = dualgap.fit(
-        X, y, tol=0.0, record_every=50, measures=[error], callback=lambda r: r.measures.get("error", 1) < 0.35
+        X,
+        y,
+        tol=0.0,
+        record_every=50,
+        measures=[error],
+        callbacks=[lambda r, run: r.measures.get("error", 1) < 0.35],
     )
     assert outcome.reason.name == "callback"
     assert outcome.trace[-1].measures["error"] < 0.35
 
 
-def test_warm_start_from_an_outcome_goes_on_and_leaves_it_alone() -> None:
+def test_a_run_goes_on_and_leaves_the_one_it_came_from_alone() -> None:
     X, y = toy()
     loose = dualgap.fit(X, y, C=3.0, tol=1e-2, record_every=200)
-    before = loose.state.solver.w.copy()
-    tight = dualgap.fit(X, y, C=3.0, tol=1e-6, record_every=200, warm=loose)
+    before = loose.run.state.w.copy()
+    tight = dualgap.fit(X, y, C=3.0, tol=1e-6, record_every=200, resume=loose)
     cold = dualgap.fit(X, y, C=3.0, tol=1e-6, record_every=200)
-    assert np.array_equal(loose.state.solver.w, before)
-    assert_same(tight.state, cold.state)
-    again = dualgap.fit(X, y, C=3.0, tol=1e-2, warm=tight)
+    assert np.array_equal(loose.run.state.w, before)
+    assert_same(tight.run, cold.run)
+    again = dualgap.fit(X, y, C=3.0, tol=1e-2, resume=tight)
     assert again.trace[0].visits == tight.trace[-1].visits
     assert len(again.trace) == 1
 
@@ -301,10 +260,9 @@ class Liar(NamedTuple):
     w: np.ndarray
     beta: np.ndarray
     counts: Counts
-    paused: bool = False
 
 
-class LyingSolver:
+class LyingSolver(Solver[Liar]):
     """It drifts: its w has nothing to do with its beta, and it claims to be finished."""
 
     name = summary = "liar"
@@ -312,20 +270,21 @@ class LyingSolver:
     def start(self, problem: Problem, warm: Point | None) -> Liar:
         return Liar(np.ones(problem.source.d), problem.source.y * 0.5, Counts())
 
-    def step(self, problem: Problem, state: Liar, budget: int, last: Evaluation | None) -> Liar:
-        return state._replace(counts=Counts(state.counts.visits + budget, 0, 1))
+    def step(
+        self, problem: Problem, state: Liar, budget: int, news: Evaluation | None
+    ) -> tuple[Liar, Status]:
+        visits = state.counts.visits + budget
+        ended = Reason("sure", "finished, believe me") if visits > 500 else None
+        return state._replace(counts=Counts(visits, 0, 1)), Status("target_expected", ended)
 
     def point(self, problem: Problem, state: Liar) -> Point:
         return Point(state.w, 0.0, state.beta)
 
-    def finished(self, state: Liar) -> Reason | None:
-        return Reason("sure", "finished, believe me") if state.counts.visits > 500 else None
-
 
 def test_a_solver_cannot_talk_its_way_to_a_certificate() -> None:
     X, y = toy()
-    problem = Problem(in_memory(X, y), LOSSES["hinge"](), 0.01)
-    outcome = solve(LyingSolver(), problem, GapBelow(1e-3), tol=1e-3)
+    problem = Problem(view(X, y), LOSSES["hinge"](), 0.01)
+    outcome = solve(LyingSolver(), problem, Rules((GapBelow(1e-3),)), Settings(tol=1e-3))
     assert outcome.reason.name == "sure"
     assert not outcome.converged
     assert outcome.certificate.relative_gap > 1e-3
@@ -337,8 +296,8 @@ LONG_RUN = """
     import numpy as np, dualgap
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20000, 50)); y = np.sign(X[:, 0] + rng.normal(size=20000))
-    started = lambda record: print("started", flush=True) if record.visits < 100_000 else None
-    o = dualgap.fit(X, y, C=1e5, tol=0.0, max_epochs=None, shrinking=False, watchers=[started])
+    started = lambda record, run: print("started", flush=True) if record.visits < 100_000 else None
+    o = dualgap.fit(X, y, C=1e5, tol=0.0, max_epochs=None, shrinking=False, callbacks=[started])
     print(o.reason.name, o.certificate.relative_gap < 1e9, np.abs(o.coef).max() > 0, len(o.trace) > 0)
 """
 

@@ -63,10 +63,10 @@ def test_iterates_of_stochastic_solvers_do_not_depend_on_record_every(name: str,
     """
     X, y = noisy(0)
     runs = [
-        dualgap.fit(X, y, solver=name, bias=bias, C=0.3, tol=0.0, max_steps=3 * N + 50, record_every=every)
+        dualgap.fit(X, y, solver=name, bias=bias, C=0.3, tol=0.0, max_visits=3 * N + 50, record_every=every)
         for every in (None, *EVERY)
     ]
-    points = [run.solver.point(run.problem, run.state.solver) for run in runs]
+    points = [run.solver.point(run.problem, run.run.state) for run in runs]
     for point in points[1:]:
         np.testing.assert_allclose(point.w, points[0].w, rtol=1e-10, atol=1e-12)
         assert point.b == pytest.approx(points[0].b, rel=1e-10, abs=1e-12)
@@ -80,7 +80,7 @@ def test_dual_sweeps_at_certificates_come_once_an_epoch_at_most(monkeypatch: pyt
 
     monkeypatch.setattr(SOLVERS["pegasos"], "improve_dual", count)
     X, y = noisy(0)
-    dualgap.fit(X, y, solver="pegasos", tol=0.0, max_steps=4 * N, record_every=10)
+    dualgap.fit(X, y, solver="pegasos", tol=0.0, max_visits=4 * N, record_every=10)
     assert calls == [10, 10 + N, 10 + 2 * N, 10 + 3 * N]
 
 

@@ -1,4 +1,4 @@
-"""A run goes on only with the problem it was made for; anything else is a place to start from, and pays."""
+"""Starting points from other runs, and runs that are resumed: two arguments, two meanings."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dualgap.core.losses import LOSSES
 from dualgap.solvers import SOLVERS, can_have, can_train
 from support.matrix import PROMISES
 from support.problems import noisy
+from support.states import assert_same
 
 X, Y = noisy(1, 200, 5)
 ORDER = np.random.default_rng(2).permutation(200)
@@ -29,15 +30,54 @@ OTHERS: dict[str, tuple[np.ndarray, np.ndarray, dict[str, Any]]] = {
 }
 
 
+DIFFERENCES = {
+    "another C": "another lam",
+    "another loss": "another loss",
+    "another bias": "another bias",
+    "another rho": "another bias",
+}
+
+
 @pytest.mark.parametrize("solver", ["dcd", "cached-loops", "sdca"])
 @pytest.mark.parametrize("other", OTHERS)
-def test_an_outcome_of_another_problem_is_a_starting_point(solver: str, other: str) -> None:
+def test_an_outcome_of_another_problem_is_a_starting_point_and_cannot_be_resumed(
+    solver: str, other: str
+) -> None:
     first = dualgap.fit(X, Y, solver=solver, C=1e-3, bias="augmented" if other == "another rho" else "none")
     rows, labels, changes = OTHERS[other]
-    for warm in (first, first.state):
-        outcome = dualgap.fit(rows, labels, solver=solver, warm=warm, **{"C": 1e-3, **changes})
-        assert outcome.converged, outcome.reason
-        assert outcome.trace[0].visits == 0  # it did not go on
+    options = {"C": 1e-3, "solver": solver, **changes}
+    outcome = dualgap.fit(rows, labels, warm=first, **options)
+    assert outcome.converged, outcome.reason
+    assert outcome.trace[0].visits == 0
+    with pytest.raises(dualgap.InputError, match=DIFFERENCES.get(other, "resume: ")):
+        dualgap.fit(rows, labels, resume=first, **options)
+
+
+def test_runs_of_other_solvers_and_options_cannot_be_resumed() -> None:
+    first = dualgap.fit(X, Y, solver="dcd", C=1e-3, max_epochs=2)
+    for options in ({"solver": "sdca"}, {"solver": "dcd", "shrinking": False}, {"solver": "dcd", "seed": 1}):
+        with pytest.raises(
+            dualgap.InputError, match=r"the run is one of dcd\(seed=0, shrinking=True\), and not of"
+        ):
+            dualgap.fit(X, Y, C=1e-3, resume=first, **options)
+    resumed = dualgap.fit(X, Y, C=1e-3, resume=first, solver="dcd", pg_tol=1e-9)  # it only ends a run
+    assert resumed.trace[0].visits == first.trace[-1].visits
+    with pytest.raises(dualgap.InputError, match="both warm= and resume="):
+        dualgap.fit(X, Y, C=1e-3, resume=first, warm=first)
+    with pytest.raises(dualgap.InputError, match=r"resume='run.npz' must be a Run"):
+        dualgap.fit(X, Y, resume="run.npz")
+    with pytest.raises(dualgap.InputError, match="a Run goes on with resume="):
+        dualgap.fit(X, Y, warm=first.run)
+    with pytest.raises(dualgap.InputError, match="the run has format 1"):
+        dualgap.fit(X, Y, C=1e-3, resume=first.run._replace(format=1), solver="dcd")
+
+
+def test_a_damaged_state_is_refused() -> None:
+    first = dualgap.fit(X, Y, solver="dcd", C=1e-3, max_epochs=2)
+    state = first.run.state
+    for damaged in (state._replace(w=state.w[:-1]), state._replace(beta=state.beta.astype(np.float32))):
+        with pytest.raises(dualgap.InputError, match="does not belong to dcd"):
+            dualgap.fit(X, Y, solver="dcd", C=1e-3, resume=first.run._replace(state=damaged))
 
 
 def test_data_changed_in_place_are_other_data() -> None:
@@ -47,10 +87,26 @@ def test_data_changed_in_place_are_other_data() -> None:
     labels = np.sign(rows[:, 0] + rng.normal(size=2000))
     first = dualgap.fit(rows, labels, solver="dcd", C=0.01)
     rows[700:720, 3] *= -1.0  # no length changes
+    with pytest.raises(dualgap.InputError, match=r"they are others|another rows"):
+        dualgap.fit(rows, labels, solver="dcd", C=0.01, resume=first)
     changed = dualgap.fit(rows, labels, solver="dcd", C=0.01, warm=first)
     assert changed.trace[0].visits == 0
-    again = dualgap.fit(rows, labels, solver="dcd", C=0.01, warm=changed)
+    again = dualgap.fit(rows, labels, solver="dcd", C=0.01, resume=changed)
     assert again.trace[0].visits == changed.trace[-1].visits
+
+
+@pytest.mark.parametrize("cut", [130, 700, 1501])
+def test_early_stopping_ends_a_resumed_run_where_it_ends_an_uninterrupted_one(cut: int) -> None:
+    options: dict[str, Any] = {
+        "validation": 0.25, "lam": 1e-4, "solver": "sgd", "patience": 3, "record_every": 150, "tol": 0.0,
+    }  # fmt: skip
+    whole = dualgap.fit(X, Y, **options)
+    assert whole.reason.name == "early"
+    first = dualgap.fit(X, Y, max_visits=cut, **options)
+    resumed = dualgap.fit(X, Y, resume=first, **options)
+    assert resumed.reason == whole.reason
+    assert_same(resumed.run, whole.run)
+    assert np.array_equal(resumed.coef, whole.coef)
 
 
 def offers() -> Iterator[tuple[str, str, str]]:

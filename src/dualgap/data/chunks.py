@@ -70,6 +70,7 @@ class OnDisk:
     """
 
     in_memory = False
+    threads = 1
 
     def __init__(
         self,

@@ -62,6 +62,8 @@ class Source(Protocol):
     @property
     def epoch_size(self) -> int: ...  # rows of positive weight
     @property
+    def threads(self) -> int: ...  # that a pass over all rows may use
+    @property
     def digest(self) -> str: ...  # of sizes and samples: a different one almost surely means different data
     @property
     def batch(self) -> Batch: ...  # all rows

@@ -9,9 +9,9 @@ Why ``NamedTuple`` and ``overload_method``: closures, dispatchers passed as argu
 compile, but none of them ever hits the cache in the next process.
 
 Why a cache folder of our own: Numba watches only the file that a kernel is written in. After an edit of
-``losses.py`` it would go on serving machine code of the old losses. So the folder is named by a hash of
-everything that a kernel is made of: its own file, the files of the kernels that its file imports, directly or
-not, and the files of the types whose methods it may call (``TYPES``, with what those stand on).
+``losses/margin.py`` it would go on serving machine code of the old losses. So the folder is named by a hash
+of everything that a kernel is made of: its own file, the files of the kernels that its file imports, directly
+or not, and the files of the types whose methods it may call (``TYPES``, with what those stand on).
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ TYPES = (
     "runtime/decimals.py",
     "runtime/counts.py",
     "data/rows.py",
-    "core/losses.py",
+    "core/losses/functions.py",
+    "core/losses/margin.py",
+    "core/losses/logistic.py",
+    "core/losses/regression.py",
     "core/geometry.py",
     "solvers/primal/rates.py",
 )

@@ -20,9 +20,10 @@ from .cutting_planes.ocas import OCAS
 from .cutting_planes.svmperf import SVMperf
 from .dual.asdca import ASDCA
 from .dual.dcd import DCD
-from .dual.decomposition import SMO, Decomposition
+from .dual.decomposition import Decomposition
 from .dual.mpu import MPU
 from .dual.sdca import SDCA
+from .dual.smo import SMO
 from .exact_bias import ExactBiasSolver
 from .out_of_core.block import BlockMinimisation, SelectiveBlockMinimisation
 from .out_of_core.cached_loops import CachedLoops

@@ -14,20 +14,15 @@ from .second_order.newton import Newton
 # overlap, as coordinates then get in each other's way.
 _CURVED, _CURVED_WITH_KINKS = 200.0, 2000.0
 _TALL, _VERY_TALL, _DENSE = 20.0, 200.0, 0.05  # rows a column; the part of all entries that is stored
-_NARROW, _SMALL = (
-    300,
-    100_000,
-)  # columns and entries: a step takes a millisecond there, and coordinates may crawl
+_NARROW, _SMALL = 300, 100_000  # columns and entries: a step takes a millisecond, and coordinates may crawl
 
 
 def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
-    """What ``solver="auto"`` stands for, and why; only solvers that have all the options come into
-    question.
-    """
+    """The solver that ``auto`` stands for, and why; only solvers with all the options come into question."""
     source, loss = problem.source, problem.loss
     if not source.in_memory:
         return "cached-loops", "the rows do not fit into memory"
-    if loss.name == "hard-margin":
+    if loss.hard:
         return "decomposition", "a hard margin needs it"
     if problem.lam == 0.0 or not set(options) <= {option.name for option in options_of(Newton)}:
         return "dcd", "it has the options given"

@@ -34,6 +34,7 @@ PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not w
 MAX_UNCHANGED, MAX_IDLE = 3, 10_000  # evaluations in a row without a visit that end a run: all alike, or any
 
 Measures: TypeAlias = Callable[[Point], dict[str, float]]
+Running: TypeAlias = Generator[Record, None, Outcome]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Settings:
     max_quantum: float = math.inf  # visits in one call of the solver
     warm: Point | None = None
     resume: Run | None = None
+    auto_reason: str = ""  # why this solver was chosen, for callbacks
 
 
 class Loop:
@@ -68,7 +70,7 @@ class Loop:
         self.best = Incumbent.of_size(problem.source.n, problem.source.d)
         self.validated = math.inf  # loss of the last point on held-out rows
         self.news: Evaluation | None = None  # of the present point, until the solver has been told
-        self.repeats = False  # the rules have seen the present record before, in the run that is resumed
+        self.repeats = False  # rules and callbacks have seen the present record in the run that is resumed
         self.status = Status()
         self.steps: Steps[Any] = solver
         self.polished = -problem.epoch_size
@@ -92,7 +94,7 @@ class Loop:
         began = time.perf_counter()
         self.state = self.solver.set_target(self.solver.start(self.problem, warm), self.schedule.target)
         self._trained(began)
-        self.timetable = self.schedule.begin()
+        self.timetable = self.schedule.begin(self.visits)
         self.memory = self.rules.begin({})
         if warm is not None:
             self._evaluate(warm, "warm start")
@@ -288,13 +290,17 @@ def solve(
 ) -> Outcome:
     """Train until a rule finds a reason to stop, or the solver is done, or Ctrl-C is pressed."""
     with CtrlC() as ctrl_c:
-        run = running(solver, problem, rules, settings, callbacks, ctrl_c)
-        while True:
-            try:
-                next(run)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
+        return finished(running(solver, problem, rules, settings, callbacks, ctrl_c))
+
+
+def finished(run: Running) -> Outcome:
+    """The outcome of a run that is left to itself."""
+    while True:
+        try:
+            next(run)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
 
 
 def running(
@@ -304,13 +310,15 @@ def running(
     settings: Settings,
     callbacks: Sequence[Callback],
     ctrl_c: CtrlC,
-) -> Generator[Record, None, Outcome]:
+) -> Running:
     """A run that pauses at every record and returns its outcome, so that several can take turns.
 
     The model handed back is the one with the smallest primal value seen, or the smallest value of
     ``validate``.
     """
     reason: Reason | None = None
+    for callback in callbacks:
+        callback.begin(problem, solver, settings.auto_reason)
     try:
         loop = Loop(solver, problem, rules, settings)
         if settings.resume is not None:
@@ -357,9 +365,8 @@ def _look(loop: Loop, record: Record, trace: list[Record], callbacks: Sequence[C
     if record.kind == "certified":
         trace.append(record)
     if loop.repeats:
-        found = loop.rules.look_again(record)
-    else:
-        found, loop.memory = loop.rules.look(record, loop.memory)
+        return loop.rules.look_again(record)
+    found, loop.memory = loop.rules.look(record, loop.memory)
     if not callbacks:
         return found
     run = loop.run(callbacks)

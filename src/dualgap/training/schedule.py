@@ -116,9 +116,9 @@ class Schedule(NamedTuple):
         dear = self.size.evaluation_cost(0.5) / self.size.training_cost(self.size.epoch)
         return self.tol / (1.0 + ESTIMATE_MARGIN * dear)
 
-    def begin(self) -> Timetable:
-        """Nothing is done yet."""
-        return Timetable(self._end(0, self._period(self.size.epoch, 0, 0.0)))
+    def begin(self, visits: int = 0) -> Timetable:
+        """Nothing is done yet, but for ``visits`` that the start of a solver took."""
+        return Timetable(self._end(visits, self._period(self.size.epoch, visits, 0.0)))
 
     def after(self, table: Timetable, now: Counts, gap: float, dual_density: float) -> Timetable:
         """The timetable after an evaluation that found a relative gap of ``gap``."""

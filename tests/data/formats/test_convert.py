@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from dualgap.files import Store, convert, read_data, write_store, write_svmlight
 from dualgap.runtime.errors import InputError
 from support.commands import Forks, forks_fixture, heed_ctrl_c, write_rows  # noqa: F401
+from support.memory import program_that_measures
 
 pytest.importorskip("pyarrow")
 
@@ -399,35 +400,22 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path, limit: int) -
 
 
 GROWTH = """
-import json, sys, threading
+import json, sys
 from pathlib import Path
 from dualgap.files import convert
-
-def private():
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
+from support.memory import growth
 
 folder, budget = Path(sys.argv[1]), int(sys.argv[2])
 (folder / "tiny.svm").write_text("1 1:1.5\\n-1 2:1\\n")
 convert(folder / "tiny.svm", folder / "tiny.arrow")  # what is loaded and compiled once
-before, most, over = private(), 0, threading.Event()
-
-def watch():
-    global most
-    while not over.wait(0.005):
-        most = max(most, private())
-
-thread = threading.Thread(target=watch)
-thread.start()
 keep_order = len(sys.argv) > 3
-header = convert(folder / "rows.svm", folder / "rows.arrow", memory_budget=budget, keep_order=keep_order)
-over.set()
-thread.join()
-print(json.dumps([most - before, header.n, header.nnz]))
+with growth() as found:
+    header = convert(folder / "rows.svm", folder / "rows.arrow", memory_budget=budget, keep_order=keep_order)
+print(json.dumps([found.bytes, header.n, header.nnz]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to measure memory")
 @pytest.mark.parametrize("order", [[], ["keep"]])
 def test_memory_stays_within_the_budget(tmp_path: Path, order: list[str]) -> None:
@@ -445,8 +433,8 @@ def test_memory_stays_within_the_budget(tmp_path: Path, order: list[str]) -> Non
             stream.write(piece)
     assert (tmp_path / "rows.svm").stat().st_size > 110e6
     budget = 32_000_000
-    command = [sys.executable, "-c", GROWTH, str(tmp_path), str(budget), *order]
-    growth, n, nnz = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    program = program_that_measures(GROWTH, tmp_path, budget, *order)
+    growth, n, nnz = json.loads(subprocess.run(**program, check=True, capture_output=True, text=True).stdout)
     assert (n, nnz) == (2000 * copies, 60 * 2000 * copies)
     assert growth < budget + 100_000_000
     assert sorted(path.name for path in tmp_path.iterdir()) == [

@@ -8,9 +8,7 @@ from scipy.optimize import minimize_scalar
 
 import dualgap
 from dualgap.core.bias import AugmentedBias, Centred, NoBias
-from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
 from dualgap.solvers.cutting_planes.master import (
     add_cut,
     dual_point,
@@ -22,16 +20,22 @@ from dualgap.solvers.cutting_planes.master import (
     solve_master,
 )
 from dualgap.solvers.cutting_planes.ocas import line_search
+from support.problems import small_problem
 
 BIASES = [NoBias(), AugmentedBias(2.0), Centred(0.4, 0.05)]
 
 
 def setting(bias: object = BIASES[0], n: int = 40, d: int = 5, lam: float = 0.02) -> Problem:
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
-    y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0, 1.0, -1.0)
-    weight = rng.choice([0.0, 1.0, 2.0], size=n)
-    return Problem(in_memory(X, y, weight), LOSSES["hinge"](), lam, bias)  # type: ignore[arg-type]
+    return small_problem(
+        n=n,
+        d=d,
+        lam=lam,
+        seed=2,
+        bias=bias,
+        density=0.7,
+        noise=1.0,
+        weights=lambda rng, n: rng.choice([0.0, 1.0, 2.0], size=n),
+    )
 
 
 def objective(problem: Problem, w: np.ndarray, b: float) -> float:

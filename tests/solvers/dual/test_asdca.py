@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.core.bias import AugmentedBias, NoBias
+from dualgap.core.bias import AugmentedBias
 from dualgap.core.losses import LOSSES, SmoothHinge, make_loss
 from dualgap.core.problem import Problem
 from dualgap.data.sources import in_memory
@@ -19,18 +20,9 @@ from dualgap.runtime.jit import compiled
 from dualgap.runtime.random import generator
 from dualgap.solvers.dual.asdca import ASDCA, _pick, _up_to_date, left_by_smoothing, theta_of_theory
 from support import matrix
+from support.problems import small_problem, whole_weights
 
-
-def problem(
-    loss: str = "smooth-hinge", n: int = 30, d: int = 6, lam: float = 0.05, rho: float = 0.0
-) -> Problem:
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
-    chosen = make_loss(loss)
-    target = X @ rng.normal(size=d) + 0.5 * rng.normal(size=n)
-    y = np.where(target > 0, 1.0, -1.0) if chosen.task == "classification" else target
-    weight = rng.choice([0.0, 1.0, 2.0], size=n, p=[0.1, 0.7, 0.2])
-    return Problem(in_memory(X, y, weight), chosen, lam, AugmentedBias(rho) if rho else NoBias())
+problem = partial(small_problem, n=30, d=6, lam=0.05, seed=4, density=0.7, weights=whole_weights)
 
 
 def literal(
@@ -105,7 +97,7 @@ def test_average_by_definition(T0: int) -> None:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_w_is_the_model_of_its_mixed_dual(loss: str) -> None:
-    task, solver = problem(loss, rho=1.5), ASDCA(m=4)
+    task, solver = problem(loss, bias=AugmentedBias(1.5)), ASDCA(m=4)
     state, last = solver.start(task, None), None
     for _ in range(30):
         state = solver.step(task, state, 40, last)

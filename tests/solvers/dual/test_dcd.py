@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,12 @@ from sklearn.svm import LinearSVC, LinearSVR
 import dualgap
 from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Point
+from support.problems import linear_data
 
 dcd = import_module("dualgap.solvers.dual.dcd")
 
 
-def toy(n: int = 80, d: int = 6, seed: int = 1, *, regression: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    target = X @ rng.normal(size=d) + rng.normal(size=n)
-    return X, target if regression else np.sign(target)
+toy = partial(linear_data, n=80, d=6, seed=1)
 
 
 # Reference optima in C-form, no bias, with a relative error of at most 2e-9; allow 5e-9 for their rounding.
@@ -380,7 +378,7 @@ def test_active_rows_are_those_that_have_not_left(budget: int) -> None:
 
 def test_a_row_that_is_not_looked_at_need_not_come_back() -> None:
     """What lets a look pass over rows that have left: their scores cannot have changed enough."""
-    X, y = toy(3000, 20)
+    X, y = toy(n=3000, d=20)
     task = dualgap.fit(X, y, solver="dcd", C=0.01, tol=0, max_epochs=0.01)
     problem, solver = task.problem, task.solver
     state, passed = solver.start(problem, None), 0

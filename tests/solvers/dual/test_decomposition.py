@@ -12,16 +12,10 @@ from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Problem
 from dualgap.data.sources import in_memory
 from dualgap.solvers.dual.decomposition import SMO, Decomposition, pair_step
+from support.problems import off_centre
 from support.states import assert_same
 
 SOLVERS = ["decomposition", "smo"]
-
-
-def toy(n: int = 60, d: int = 4, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) + 1.5
-    target = X @ rng.normal(size=d) + rng.normal(size=n)
-    return X, np.where(target > np.quantile(target, 0.6), 1.0, -1.0)
 
 
 def test_the_pair_step_is_the_best_feasible_one() -> None:
@@ -41,7 +35,7 @@ def test_the_pair_step_is_the_best_feasible_one() -> None:
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
 def test_against_svc(solver: str, C: float) -> None:
-    X, y = toy()
+    X, y = off_centre()
     model = SVC(kernel="linear", C=C, tol=1e-10).fit(X, y)
     outcome = dualgap.fit(X, y, C=C, bias="exact", solver=solver, tol=1e-8, max_epochs=None, time_limit=60)
     w, b = model.coef_[0], model.intercept_[0]
@@ -62,7 +56,7 @@ def test_far_from_the_origin(solver: str) -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_weights_are_multiplicities(solver: str) -> None:
-    X, y = toy(n=30)
+    X, y = off_centre(n=30)
     weight = np.random.default_rng(0).integers(0, 3, size=30)
     repeated = np.repeat(np.arange(30), weight)
     options = {"C": 0.5, "bias": "exact", "solver": solver, "tol": 1e-8, "max_epochs": None, "time_limit": 60}
@@ -73,7 +67,7 @@ def test_weights_are_multiplicities(solver: str) -> None:
 
 @pytest.mark.parametrize("solver", [Decomposition(q=6), SMO()])
 def test_sums_and_boxes_hold_and_cutting_the_work_makes_no_difference(solver: Decomposition) -> None:
-    X, y = toy()
+    X, y = off_centre()
     problem = Problem(in_memory(X, y), LOSSES["hinge"](), 0.01, dualgap.core.bias.ExactBias())
 
     def run(budget: int) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,14 @@ import pytest
 
 import dualgap
 from dualgap.core.bias import AugmentedBias, NoBias
-from dualgap.core.losses import make_loss
 from dualgap.core.problem import Problem
-from dualgap.data.sources import in_memory
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.dual.mpu import FINEST, MPU
+from support.problems import small_problem, whole_weights
 
-
-def problem(n: int = 30, d: int = 4, lam: float = 0.02, bias: Any = None, whole: bool = False) -> Problem:
-    rng = np.random.default_rng(8)
-    X = rng.integers(-3, 4, size=(n, d)).astype(float) if whole else rng.normal(size=(n, d))
-    X[0] = 0.0
-    y = np.where(X @ rng.normal(size=d) + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
-    weight = rng.choice([0.0, 1.0, 2.0], size=n, p=[0.1, 0.7, 0.2])
-    return Problem(in_memory(X, y, weight), make_loss("hinge"), lam, bias or NoBias())
+problem = partial(
+    small_problem, n=30, d=4, lam=0.02, seed=8, empty_row=True, noise=0.7, weights=whole_weights
+)
 
 
 def dual_value(task: Problem, counters: np.ndarray, M: int) -> Fraction:
@@ -45,7 +40,7 @@ def dual_value(task: Problem, counters: np.ndarray, M: int) -> Fraction:
 
 @pytest.mark.parametrize("multiplicity", [1, 3, 0])
 def test_every_update_raises_the_dual_and_counters_stay_in_their_box(multiplicity: int) -> None:
-    task, solver = problem(n=14, whole=True), MPU(delta=0.5, multiplicity=multiplicity, seed=1)
+    task, solver = problem(n=14, largest=3), MPU(delta=0.5, multiplicity=multiplicity, seed=1)
     state = solver.start(task, None)
     before, updates = dual_value(task, state.counters, state.M), 0
     for _ in range(150):

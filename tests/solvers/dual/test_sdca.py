@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dualgap
-from dualgap.core.bias import AugmentedBias, NoBias
+from dualgap.core.bias import AugmentedBias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
@@ -20,18 +21,9 @@ from dualgap.runtime.errors import InputError
 from dualgap.runtime.random import generator
 from dualgap.solvers.dual.averaging import clipped
 from dualgap.solvers.dual.sdca import ORDERS, SDCA, _alias, _lay_out, iteration_bound
+from support.problems import small_problem
 
-
-def problem(
-    loss: str = "hinge", n: int = 40, d: int = 5, lam: float = 0.05, bias: Any = None, seed: int = 0
-) -> Problem:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    target = X @ rng.normal(size=d) + 0.5 * rng.normal(size=n)
-    chosen = make_loss(loss)
-    y = np.where(target > 0, 1.0, -1.0) if chosen.task == "classification" else target
-    weight = rng.choice([0.0, 1.0, 2.0, 0.5], size=n, p=[0.1, 0.6, 0.2, 0.1])
-    return Problem(in_memory(X, y, weight), chosen, lam, bias or NoBias())
+problem = partial(small_problem, n=40, d=5, lam=0.05, seed=0)
 
 
 def iterates(solver: SDCA, task: Problem, steps: int) -> tuple[list[np.ndarray], Any]:

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,26 +32,16 @@ from dualgap.solvers.primal.rates import RATES, make_rate
 from dualgap.solvers.primal.sgd import SGD
 from dualgap.solvers.primal.sgd_qn import SGDQN
 from dualgap.solvers.primal.svmsgd import SAMPLE, SvmSgd, calibrated
+from support.problems import linear_data, small_problem
 from support.states import assert_same
 
 BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
 
 
-def problem(loss: str = "hinge", n: int = 24, d: int = 4, lam: float = 0.1, bias: Any = None) -> Problem:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(n, d))
-    X[0] = 0.0
-    target = X @ rng.normal(size=d) + 0.3 + 0.5 * rng.normal(size=n)
-    chosen = make_loss(loss)
-    y = np.where(target > 0, 1.0, -1.0) if chosen.task == "classification" else target
-    weight = rng.choice([0.0, 1.0, 2.0, 0.5], size=n, p=[0.1, 0.6, 0.2, 0.1])
-    return Problem(in_memory(X, y, weight), chosen, lam, bias or NoBias())
+problem = partial(small_problem, n=24, d=4, lam=0.1, seed=1, empty_row=True, intercept=0.3)
 
 
-def data(n: int = 60, d: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(n, d))
-    return X, np.where(X @ rng.normal(size=d) + 0.7 * rng.normal(size=n) > 0, 1, -1)
+data = partial(linear_data, n=60, d=4, seed=4, noise=0.7)
 
 
 def run(solver: Any, task: Problem, steps: int, size: int = 10**9) -> Any:
@@ -142,9 +133,8 @@ class TestSvmSgd:
 
         best = calibrated(SvmSgd(), task)
         assert math.log2(best).is_integer()
-        assert (
-            cost(best) <= cost(2.0 * best) or 2.0 * best * lam > 1.0
-        )  # beyond 1/lam the rate hardly changes
+        # beyond 1/lam the rate hardly changes
+        assert cost(best) <= cost(2.0 * best) or 2.0 * best * lam > 1.0
         assert cost(best) <= cost(0.5 * best)
         assert SvmSgd().rate(task).eta0 == best
         other = task.source.y.copy()
@@ -168,7 +158,7 @@ class TestSvmSgd:
 
     def test_a_sample_that_tells_nothing_does_not_stop_the_run(self) -> None:
         """The first rows are empty: no rate is better than another on them."""
-        X, y = data(60)
+        X, y = data()
         X, y = np.vstack([np.zeros((SAMPLE, 4)), X]), np.concatenate([np.resize([1, -1], SAMPLE), y])
         outcome = dualgap.fit(X, y, lam=1e-3, solver="svmsgd", max_epochs=3, polish=0)
         assert outcome.certificate.primal < 0.99 * outcome.problem.value_at_zero
@@ -353,13 +343,12 @@ def test_the_kth_look_at_a_row_counts_k_times() -> None:
 class TestFloat32:
     @pytest.mark.parametrize("name", ["svmsgd", "sgd", "asgd", "norma", "perceptron", "sgd-qn"])
     def test_it_trains_in_float32_and_certifies_in_float64(self, name: str) -> None:
-        X, y = data(200, 20)
+        X, y = data(n=200, d=20)
         outcome = dualgap.fit(X, y, C=0.02, solver=name, precision="float32", tol=0.01, max_epochs=60)
         state: Any = outcome.state.solver
         model = state.w if name == "sgd-qn" else state.v
-        assert model.dtype == (
-            np.float64 if name in ("asgd", "norma") else np.float32
-        )  # a mean takes float64
+        # a mean takes float64
+        assert model.dtype == (np.float64 if name in ("asgd", "norma") else np.float32)
         assert outcome.coef.dtype == np.float64
         independent = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
         claimed = outcome.problem.in_form(outcome.certificate, "mean")

@@ -5,6 +5,7 @@ step.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,21 +20,12 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal.implicit import Implicit
+from support.problems import small_problem
 
 BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
 
 
-def problem(
-    loss: str = "hinge", n: int = 20, d: int = 4, lam: float = 0.1, bias: Any = None, weighted: bool = True
-) -> Problem:
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(n, d))
-    X[0] = 0.0
-    target = X @ rng.normal(size=d) + 0.3 + 0.5 * rng.normal(size=n)
-    chosen = make_loss(loss)
-    y = np.where(target > 0, 1.0, -1.0) if chosen.task == "classification" else target
-    weight = rng.choice([0.0, 1.0, 2.0, 0.5], size=n, p=[0.1, 0.6, 0.2, 0.1]) if weighted else np.ones(n)
-    return Problem(in_memory(X, y, weight), chosen, lam, bias or NoBias())
+problem = partial(small_problem, n=20, d=4, lam=0.1, seed=6, empty_row=True, intercept=0.3)
 
 
 def matrix(task: Problem) -> np.ndarray:

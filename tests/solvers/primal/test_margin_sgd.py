@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,28 +26,33 @@ from dualgap.runtime.random import generator, resample, shuffle
 from dualgap.solvers.primal.sgd_m import SGDm
 from dualgap.solvers.primal.sgd_r import SGDr
 from dualgap.solvers.primal.sgd_s import SGDs, margin_errors
+from support.problems import linear_data, small_problem
 from support.states import assert_same
 
 EXACT = np.vectorize(Fraction, otypes=[object])
 SOLVERS = [SGDs(), SGDm(), SGDm(times=3, cycle=4, below=3), SGDm(splitting=True)]
 
 
-def whole(
-    n: int = 18, d: int = 3, lam: float = 1 / 64, bias: Any = None, weighted: bool = False, seed: int = 0
-) -> Problem:
-    """Small whole numbers and a power of two: floating point makes no error, and ties are common."""
-    rng = np.random.default_rng(seed)
-    X = rng.integers(-3, 4, size=(n, d)).astype(float)
-    X[0] = 0.0
-    y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0, 1.0, -1.0)
-    weight = rng.permutation([0.0, 0.0] + [1.0, 3.0] * (n // 2 - 1)) if weighted else None  # n/N is 1/2
-    return Problem(in_memory(X, y, weight), make_loss("hinge"), lam, bias or NoBias())
+def halves(rng: np.random.Generator, n: int) -> np.ndarray:
+    return rng.permutation([0.0, 0.0] + [1.0, 3.0] * (n // 2 - 1))  # n/N is 1/2
 
 
-def real(n: int = 40, d: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(n, d))
-    return X, np.where(X @ rng.normal(size=d) + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
+# small whole numbers and a power of two: floating point makes no error, and ties are common
+whole = partial(
+    small_problem,
+    n=18,
+    d=3,
+    lam=1 / 64,
+    seed=0,
+    largest=3,
+    empty_row=True,
+    noise=1.0,
+    weighted=False,
+    weights=halves,
+)
+
+
+real = partial(linear_data, n=40, d=4, seed=4, noise=0.7)
 
 
 def permutations(task: Problem, seed: int) -> Iterator[np.ndarray]:

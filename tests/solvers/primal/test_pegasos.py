@@ -5,6 +5,7 @@ dual.
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +24,17 @@ from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal import pegasos
 from dualgap.solvers.primal.pegasos import SAMPLINGS, Pegasos, excess_bound
 from dualgap.solvers.primal.sgd_r import SGDr
+from support.problems import linear_data, small_problem
 from support.states import assert_same
 
-
-def data(n: int = 20, d: int = 4, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(n, d))
-    return X, np.where(X @ rng.normal(size=d) + noise * rng.normal(size=n) > 0, 1.0, -1.0)
+data = partial(linear_data, n=20, d=4, seed=6)
 
 
-def problem(
-    n: int = 20, d: int = 4, lam: float = 0.02, bias: Any = None, weighted: bool = False, noise: float = 1.0
-) -> Problem:
-    X, y = data(n, d, noise)
-    weight = np.random.default_rng(2).choice([0.5, 1.0, 3.0], size=n) if weighted else None
-    return Problem(in_memory(X, y, weight), make_loss("hinge"), lam, bias or NoBias())
+def uneven(rng: np.random.Generator, n: int) -> np.ndarray:
+    return np.random.default_rng(2).choice([0.5, 1.0, 3.0], size=n)
+
+
+problem = partial(small_problem, n=20, d=4, lam=0.02, seed=6, noise=1.0, weighted=False, weights=uneven)
 
 
 def model(state: Any) -> np.ndarray:
@@ -412,9 +409,8 @@ class TestRandomStopping:
                     last.step(state.picks[state.walk.position - 1 : state.walk.position])
             assert state.counts.visits == sum(stops)
         assert len(stops) > 1
-        np.testing.assert_allclose(
-            model(state), last.model, rtol=1e-9
-        )  # nothing is left of the attempts before
+        # nothing is left of the attempts before
+        np.testing.assert_allclose(model(state), last.model, rtol=1e-9)
         assert np.array_equal(state.errors, last.errors)
         point = solver.point(task, state)
         better = solver.improve_dual(task, point.beta, point.b, state.counts.visits)

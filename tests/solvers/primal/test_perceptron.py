@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,28 @@ from dualgap.data.sources import in_memory
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal.perceptron import Perceptron, vote
 from dualgap.solvers.primal.sgd import SGD
+from support.problems import small_problem
 
 BIASES = {"none": NoBias(), "augmented": AugmentedBias(2.0), "exact": ExactBias()}
 
 
-def problem(n: int = 30, d: int = 4, bias: Any = None, weighted: bool = False, seed: int = 2) -> Problem:
-    """Whole numbers, so that all sums are exact and ties are ties."""
-    rng = np.random.default_rng(seed)
-    X = rng.integers(-2, 3, size=(n, d)).astype(float)
-    X[0] = 0.0
-    y = np.where(X @ rng.normal(size=d) + 1.5 * rng.normal(size=n) > 0, 1.0, -1.0)
-    uneven = np.resize([0.0, 0.5, 1.5, 1.0, 0.25, 1.75], n)  # mean 1 over the rows that are there
-    weight = uneven if weighted else np.ones(n)
-    return Problem(in_memory(X, y, weight), make_loss("hinge"), 0.1, bias or NoBias())
+def uneven(rng: np.random.Generator, n: int) -> np.ndarray:
+    return np.resize([0.0, 0.5, 1.5, 1.0, 0.25, 1.75], n)  # mean 1 over the rows that are there
+
+
+# whole numbers, so that all sums are exact and ties are ties
+problem = partial(
+    small_problem,
+    n=30,
+    d=4,
+    lam=0.1,
+    seed=2,
+    largest=2,
+    empty_row=True,
+    noise=1.5,
+    weighted=False,
+    weights=uneven,
+)
 
 
 def run(solver: Any, task: Problem, steps: int) -> Any:

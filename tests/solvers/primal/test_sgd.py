@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,29 +27,13 @@ from dualgap.solvers import SOLVERS, can_have, can_train
 from dualgap.solvers.primal.descent import model_of
 from dualgap.solvers.primal.rates import RATES
 from dualgap.solvers.primal.sgd import SGD
+from support.problems import small_problem
 
 BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
 FEW = ("hinge", "squared", "logistic")
 
 
-def problem(
-    loss: str = "hinge",
-    n: int = 24,
-    d: int = 4,
-    lam: float = 0.1,
-    bias: Any = None,
-    seed: int = 0,
-    weighted: bool = True,
-    layout: Any = np.asarray,
-    noise: float = 0.5,
-) -> Problem:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.8)
-    target = X @ rng.normal(size=d) + 0.3 + noise * rng.normal(size=n)
-    chosen = make_loss(loss)
-    y = np.where(target > 0, 1.0, -1.0) if chosen.task == "classification" else target
-    weight = rng.choice([0.0, 1.0, 2.0, 0.5], size=n, p=[0.1, 0.6, 0.2, 0.1]) if weighted else np.ones(n)
-    return Problem(in_memory(layout(X), y, weight), chosen, lam, bias or NoBias())
+problem = partial(small_problem, n=24, d=4, lam=0.1, seed=0, density=0.8, intercept=0.3)
 
 
 def dense(task: Problem) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,26 +12,17 @@ import scipy.sparse as sp
 
 import dualgap
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
-from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal.sgd_qn import SGDQN
 from dualgap.solvers.primal.svmsgd import SvmSgd, calibrated
+from support.problems import small_problem
 
 BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
 
 
-def problem(
-    loss: str = "hinge", n: int = 24, d: int = 5, lam: float = 0.05, bias: Any = None, density: float = 0.6
-) -> Problem:
-    rng = np.random.default_rng(9)
-    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
-    target = X @ rng.normal(size=d) + 0.3 + 0.5 * rng.normal(size=n)
-    chosen = make_loss(loss)
-    y = np.where(target > 0, 1.0, -1.0) if chosen.task == "classification" else target
-    weight = rng.choice([0.0, 1.0, 2.0, 0.5], size=n, p=[0.1, 0.6, 0.2, 0.1])
-    return Problem(in_memory(X, y, weight), chosen, lam, bias or NoBias())
+problem = partial(small_problem, n=24, d=5, lam=0.05, seed=9, density=0.6, intercept=0.3)
 
 
 class Written(NamedTuple):

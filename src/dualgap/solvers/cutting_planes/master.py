@@ -16,10 +16,10 @@ The master problem replaces R by the highest of the cuts (and 0). Its dual, over
 Bemporad and Axehill, IEEE TAC 2022). Its multipliers are a dual point of the whole problem: beta_i = y_i sum
 of t over the cuts that i is a member of, in the box because sum t <= 1. Memberships are kept as bits.
 
-A cut that is known already adds nothing: the master problem was not solved accurately enough. It is then
-solved again with its ridge centred at the last multipliers (the proximal point method) and a search along
-that step, which takes the error of the ridge away. Where that changes nothing, or takes too long, the run
-ends: float64 allows no more.
+A cut that is known already shows that the master problem was not solved accurately enough. It is then solved
+again with its ridge centred at the last multipliers (the proximal point method) and a search along that step,
+which removes the error of the ridge. Where that changes nothing, or takes too long, the run ends: float64
+allows no more.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...training.stopping import Reason
 
-PATIENCE = 50  # rounds after which a cut that has not taken part is dropped
-NOTHING = 1e-10  # a multiplier below this is rounding error
+MAX_IDLE = 50  # rounds after which a cut whose multiplier was 0 in all of them is dropped
+MIN_MULTIPLIER = 1e-10  # below this it is rounding error
 TINY = 1e-5  # multipliers of at most this size are scaled for DAQP, whose tolerances are absolute
-KNOWN = 50  # rounds in a row whose cuts were known already, after which a run ends, ...
-GAIN = 1e-4  # ... not counting those that raise the master's value by this part of it
+MAX_KNOWN = 50  # rounds in a row whose cuts were known already, after which a run ends, ...
+MIN_GAIN = 1e-4  # ... not counting those that raise the master's value by this part of it
 RIDGE = 1e-13  # added to the diagonal of the master, as a part of its mean, so that it is strictly convex
 
 
 class Cuts(NamedTuple):
-    """The cuts so far, one a row, and the multipliers of the last master problem."""
+    """The cuts so far, and the multipliers of the last master problem. Each cut adds a row to every array."""
 
     gradients: Floats
     pulls: Floats
@@ -53,20 +53,21 @@ class Cuts(NamedTuple):
     products: Floats  # gradients times gradients
     multipliers: Floats
     idle: Any  # rounds since the multiplier was positive
-    known: int  # rounds in a row that found no new cut
-
-    @property
-    def grows(self) -> bool:
-        """By a row a cut."""
-        return True
+    known: int  # rounds in a row whose cut was known already
 
 
 def no_cuts(n: int, d: int) -> Cuts:
     """Before the first cut."""
     empty = np.zeros(0)
-    members = np.zeros((0, (n + 7) // 8), dtype=np.uint8)
     return Cuts(
-        np.zeros((0, d)), empty, empty, members, np.zeros((0, 0)), empty, np.zeros(0, dtype=np.int64), 0
+        gradients=np.zeros((0, d)),
+        pulls=empty,
+        offsets=empty,
+        members=np.zeros((0, (n + 7) // 8), dtype=np.uint8),
+        products=np.zeros((0, 0)),
+        multipliers=empty,
+        idle=np.zeros(0, dtype=np.int64),
+        known=0,
     )
 
 
@@ -83,7 +84,7 @@ def scores(problem: Problem, w: Floats, b: float) -> Floats:
 
 def add_cut(problem: Problem, cuts: Cuts, score: Floats) -> Cuts:
     """The tangent at a point, given by its scores, as one more cut, unless it is known already."""
-    y, weight, margin = problem.source.y, problem.source.weight, problem.loss.margin  # type: ignore[attr-defined]
+    y, weight, margin = problem.source.y, problem.source.weight, problem.loss.margin
     member = (y * score < margin) & (weight > 0)
     bits = np.packbits(member)
     if (cuts.members == bits).all(axis=1).any():
@@ -100,14 +101,14 @@ def add_cut(problem: Problem, cuts: Cuts, score: Floats) -> Cuts:
     products = cuts.gradients @ gradient
     corner = np.array([[gradient @ gradient]])
     return Cuts(
-        np.vstack([cuts.gradients, gradient]),
-        np.append(cuts.pulls, share.sum() / total),
-        np.append(cuts.offsets, margin * weight[member].sum() / total),
-        np.vstack([cuts.members, bits]),
-        np.block([[cuts.products, products[:, None]], [products[None, :], corner]]),
-        np.append(cuts.multipliers, 0.0),
-        np.append(cuts.idle, 0),
-        0,
+        gradients=np.vstack([cuts.gradients, gradient]),
+        pulls=np.append(cuts.pulls, share.sum() / total),
+        offsets=np.append(cuts.offsets, margin * weight[member].sum() / total),
+        members=np.vstack([cuts.members, bits]),
+        products=np.block([[cuts.products, products[:, None]], [products[None, :], corner]]),
+        multipliers=np.append(cuts.multipliers, 0.0),
+        idle=np.append(cuts.idle, 0),
+        known=0,
     )
 
 
@@ -125,27 +126,27 @@ def solve_master(problem: Problem, cuts: Cuts) -> Cuts:
         multipliers = _further(problem, cuts, linear, multipliers)
         value, before = (_value(problem, cuts, linear, t) for t in (multipliers, cuts.multipliers))
         if np.array_equal(multipliers, cuts.multipliers):
-            cuts = cuts._replace(known=KNOWN)
-        elif value - before > GAIN * abs(value):
+            cuts = cuts._replace(known=MAX_KNOWN)
+        elif value - before > MIN_GAIN * abs(value):
             cuts = cuts._replace(known=1)
     idle = np.where(multipliers > 0.0, 0, cuts.idle + 1)
-    kept = idle < PATIENCE
+    kept = idle < MAX_IDLE
     if kept.all():
         return cuts._replace(multipliers=multipliers, idle=idle)
     return Cuts(
-        cuts.gradients[kept],
-        cuts.pulls[kept],
-        cuts.offsets[kept],
-        cuts.members[kept],
-        cuts.products[np.ix_(kept, kept)],
-        multipliers[kept],
-        idle[kept],
-        cuts.known,
+        gradients=cuts.gradients[kept],
+        pulls=cuts.pulls[kept],
+        offsets=cuts.offsets[kept],
+        members=cuts.members[kept],
+        products=cuts.products[np.ix_(kept, kept)],
+        multipliers=multipliers[kept],
+        idle=idle[kept],
+        known=cuts.known,
     )
 
 
 def _value(problem: Problem, cuts: Cuts, linear: Floats, multipliers: Floats) -> float:
-    """Of the master's dual, from the gradients."""
+    """The value of the master's dual, computed from the gradients."""
     w, strength = multipliers @ cuts.gradients, problem.bias.strength(problem.lam)
     pull = float(multipliers @ cuts.pulls) if 0.0 < strength < np.inf else 0.0
     return -float(linear @ multipliers) - 0.5 * float(w @ w) / problem.lam - 0.5 * pull * pull / strength
@@ -179,7 +180,7 @@ def _further(problem: Problem, cuts: Cuts, linear: Floats, multipliers: Floats) 
 
 def exhausted(cuts: Cuts) -> Reason | None:
     """The reason to end where no new cut has been found for long."""
-    if cuts.known < KNOWN:
+    if cuts.known < MAX_KNOWN:
         return None
     return Reason(
         "stalled",
@@ -217,7 +218,7 @@ def _quadratic_program(hessian: Floats, linear: Floats, warm: Floats, *, proxima
             iter_limit=100_000,
         )
         if flag > 0:
-            return np.where(found > NOTHING, unit * found, 0.0)
+            return np.where(found > MIN_MULTIPLIER, unit * found, 0.0)
     raise InputError(
         f"the quadratic program over {count} cuts could not be solved (DAQP's flag {flag}); "
         "rescale the columns of X or use solver='dcd'"
@@ -233,7 +234,7 @@ def master_point(problem: Problem, cuts: Cuts) -> tuple[Floats, float]:
 
 
 def slack(cuts: Cuts, w: Floats, b: float) -> float:
-    """The height of the highest cut, or 0: what the master believes the mean loss to be."""
+    """The height of the highest cut at a point, or 0: the mean loss in the master problem."""
     heights = cuts.offsets - cuts.gradients @ w - cuts.pulls * b
     return max(0.0, float(heights.max(initial=0.0)))
 
@@ -247,13 +248,14 @@ def dual_point(problem: Problem, cuts: Cuts) -> Floats:
 
 
 def mean_loss(problem: Problem, score: Floats) -> float:
-    """R, from scores."""
-    source, margin = problem.source, problem.loss.margin  # type: ignore[attr-defined]
+    """R(w, b), from the scores there."""
+    source, margin = problem.source, problem.loss.margin
     return float(_total_loss(source.y, source.weight, margin, score)) / problem.total_weight
 
 
 @kernel
 def _total_loss(y: Floats, weight: Floats, margin: float, score: Floats) -> float:
+    """``sum c_i max(0, m - y_i s_i)``."""
     total = 0.0
     for i in range(y.shape[0]):
         total += weight[i] * max(0.0, margin - y[i] * score[i])
@@ -262,12 +264,14 @@ def _total_loss(y: Floats, weight: Floats, margin: float, score: Floats) -> floa
 
 @kernel
 def _scores(rows: Any, w: Floats, b: float, found: Floats) -> None:
+    """``<w, x_i> + b`` for the rows of a part."""
     for i in range(found.shape[0]):
         found[i] = rows.dot(i, w) + b
 
 
 @kernel
 def _add_rows(rows: Any, share: Floats, total: Floats) -> None:
+    """``total += sum share_i x_i``."""
     for i in range(share.shape[0]):
         if share[i] != 0.0:
             rows.add(i, share[i], total)

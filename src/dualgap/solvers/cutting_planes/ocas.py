@@ -14,111 +14,105 @@ Scores are linear in w, so one pass for those of w_cp is enough: all others are 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ...core.problem import Evaluation, Point, Problem
+from ...core.problem import Point, Problem
 from ...runtime.arrays import Floats
-from ...runtime.errors import InputError
-from ...runtime.jit import kernel
 from ...runtime.counts import Counts
+from ...runtime.jit import kernel
+from ...runtime.options import option
 from ...training.stopping import Reason
-from .master import (
-    Cuts,
-    add_cut,
-    dual_point,
-    exhausted,
-    master_point,
-    mean_loss,
-    no_cuts,
-    scores,
-    slack,
-    solve_master,
-)
+from .cutting_plane import ABILITIES, CuttingPlane, after_round, primal_start
+from .master import Cuts, add_cut, master_point, mean_loss, no_cuts, scores, slack, solve_master
 
 MIX = 0.1
-# of a step, in units of the way to the master's solution: it multiplies the rounding error of that way
-FARTHEST = 1e6
+# the longest step, in units of the way to the master's solution: it multiplies the rounding error of that way
+MAX_STEP = 1e6
+
+
+class Scored(NamedTuple):
+    """A primal point and the scores of all rows at it."""
+
+    w: Floats
+    b: float
+    scores: Floats
+
+    def towards(self, other: Scored, step: float) -> Scored:
+        """The point ``step`` times as far as the other one."""
+        return Scored(
+            self.w + step * (other.w - self.w),
+            self.b + step * (other.b - self.b),
+            self.scores + step * (other.scores - self.scores),
+        )
 
 
 class State(NamedTuple):
     """The cuts, the best point with its scores, and the scores at which the next cut is taken."""
 
     cuts: Cuts
-    w: Floats
-    b: float
-    best: Floats  # scores of the best point
+    best: Scored
     next: Floats  # scores of the point of the next cut
-    primal: float  # P at the best point, for the solver's own rules only
-    lower: float  # the master's value, likewise
-    counts: Counts
+    primal: float = math.inf  # P at the best point, for the solver's own rules only
+    lower: float = -math.inf  # the master's value, likewise
+    counts: Counts = Counts()
 
     @property
-    def paused(self) -> bool:
-        """Every round ends with a point worth evaluating."""
-        return True
+    def w(self) -> Floats:
+        """That of the best point."""
+        return self.best.w
+
+    @property
+    def b(self) -> float:
+        """That of the best point."""
+        return self.best.b
 
 
 @dataclass(frozen=True)
-class OCAS:
+class OCAS(CuttingPlane[State]):
     """The optimised cutting-plane algorithm."""
 
-    r: float = field(
-        default=0.0,
-        metadata={"help": "also stop when P is within this fraction of the master's bound (0: never)"},
-    )
-    q: float = field(
-        default=0.0, metadata={"help": "also stop when P (mean form) is at most this (0: never)"}
-    )
+    r: float = option(0.0, "also stop when P is within this fraction of the master's bound (0: never)", low=0)
+    q: float = option(0.0, "also stop when P (mean form) is at most this (0: never)", low=0)
 
     name = "ocas"
     summary = "cutting planes with an exact line search, for the hinge loss"
-    losses = ("hinge",)
-    package = "daqp"
-    own_stops = ("r", "q")  # options that end a run by a rule of its own
-
-    def __post_init__(self) -> None:
-        for key in ("r", "q"):
-            value = getattr(self, key)
-            if not (math.isfinite(value) and value >= 0):
-                raise InputError(f"{key}={value!r} must be a finite number >= 0 (0 switches the rule off)")
+    capabilities = ABILITIES._replace(own_stops=("r", "q"))
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at w = 0, or at the warm start, without cuts."""
-        n, d = problem.source.n, problem.source.d
-        w = np.zeros(d) if warm is None else np.array(warm.w, dtype=np.float64)
-        b = problem.bias.centre if warm is None else float(warm.b)
+        w, b = primal_start(problem, warm)
         score = scores(problem, w, b)
-        return State(no_cuts(n, d), w, b, score, score, math.inf, -math.inf, Counts())
+        return State(no_cuts(problem.source.n, problem.source.d), Scored(w, b, score), score)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
-        """One round: cut, master problem, line search."""
+    def round(self, problem: Problem, state: State) -> State:
+        """A cut, the solution of the master problem, and a line search towards it."""
         cuts, entries = add_cut(problem, state.cuts, state.next), 2 * problem.source.nnz
         if cuts.known > 0:  # as svmperf does: that one is new unless the master's solution is the optimum
             cuts = add_cut(problem, state.cuts, scores(problem, *master_point(problem, state.cuts)))
             entries += problem.source.nnz
         cuts = solve_master(problem, cuts)
-        w_cp, b_cp = master_point(problem, cuts)
-        score_cp = scores(problem, w_cp, b_cp)
-        step = line_search(problem, state.w, w_cp, state.b, b_cp, state.best, score_cp)
-        w = state.w + step * (w_cp - state.w)
-        b = state.b + step * (b_cp - state.b)
-        best = state.best + step * (score_cp - state.best)
-        counts = Counts(
-            state.counts.visits + problem.epoch_size,
-            state.counts.updates + 1,
-            state.counts.entries + entries,
+        w, b = master_point(problem, cuts)
+        master = Scored(w, b, scores(problem, w, b))
+        best = state.best.towards(master, line_search(problem, state.best, master))
+        return State(
+            cuts,
+            best,
+            next=(1.0 - MIX) * best.scores + MIX * master.scores,
+            primal=_penalty(problem, best) + mean_loss(problem, best.scores),
+            lower=_penalty(problem, master) + slack(cuts, w, b),
+            counts=after_round(problem, state.counts, entries),
         )
-        penalty = _penalty(problem, w, b)
-        lower = _penalty(problem, w_cp, b_cp) + slack(cuts, w_cp, b_cp)
-        primal = penalty + mean_loss(problem, best)
-        return State(cuts, w, b, best, (1.0 - MIX) * best + MIX * score_cp, primal, lower, counts)
 
-    def point(self, problem: Problem, state: State) -> Point:
-        """The best point, and the dual point behind the master's multipliers."""
-        return Point(state.w, state.b, dual_point(problem, state.cuts))
+    def own_rule(self, state: State) -> Reason | None:
+        """P is near enough to the master's bound, or small enough."""
+        if self.r > 0.0 and state.primal - state.lower <= self.r * abs(state.primal):
+            return Reason("r", f"P is within r={self.r:g} of the bound of the master problem")
+        if state.primal <= self.q:
+            return Reason("q", f"P = {state.primal:.6g} is at most q={self.q:g}")
+        return None
 
     def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The best point stays where it is; only the centre of the master's bias moves, and that is the
@@ -126,49 +120,43 @@ class OCAS:
         """
         return state, state.b
 
-    def finished(self, state: State) -> Reason | None:
-        """The paper's rules, where they are asked for; or there are no new cuts."""
-        if self.r > 0.0 and state.primal - state.lower <= self.r * abs(state.primal):
-            return Reason("r", f"P is within r={self.r:g} of the bound of the master problem")
-        if state.primal <= self.q:
-            return Reason("q", f"P = {state.primal:.6g} is at most q={self.q:g}")
-        return exhausted(state.cuts)
 
-
-def line_search(
-    problem: Problem, w: Floats, w_to: Floats, b: float, b_to: float, score: Floats, score_to: Floats
-) -> float:
-    """The k >= 0 that minimises P at ``w + k (w_to - w)``: its derivative is piecewise linear and rises.
+def line_search(problem: Problem, start: Scored, end: Scored) -> float:
+    """The k >= 0 that minimises P at ``start + k (end - start)``: its derivative is piecewise linear and
+    rises.
 
     Between two breakpoints, the k at which a row's margin is exactly m, the derivative is a line of slope
-    ``lam |w_to - w|^2``; at a breakpoint it jumps by the row's ``c |score_to - score| / N``.
+    ``lam |w_end - w_start|^2``; at a breakpoint it jumps by the row's ``c |score_end - score_start| / N``.
     """
-    source, margin, total = problem.source, problem.loss.margin, problem.total_weight  # type: ignore[attr-defined]
+    source, total = problem.source, problem.total_weight
     strength = problem.bias.strength(problem.lam)
-    toward, toward_b = w_to - w, b_to - b
     stiffness = 0.0 if strength == np.inf else strength
+    toward, toward_b = end.w - start.w, end.b - start.b
     curvature = problem.lam * float(toward @ toward) + stiffness * toward_b**2
-    drift = problem.lam * float(w @ toward) + stiffness * (b - problem.bias.centre) * toward_b
+    drift = problem.lam * float(start.w @ toward) + stiffness * (start.b - problem.bias.centre) * toward_b
     at, jumps = np.empty(source.n), np.empty(source.n)
-    count, losing = _breakpoints(source.y, source.weight, score, score_to, margin, at, jumps)
-    start = drift - losing / total
-    if start >= 0.0:
+    count, losing = _breakpoints(
+        source.y, source.weight, start.scores, end.scores, problem.loss.margin, at, jumps
+    )
+    slope = drift - losing / total
+    if slope >= 0.0:
         return 0.0
-    step: float = _zero(at[:count], jumps[:count], start, curvature, total)
-    return min(step, FARTHEST) if np.isfinite(step) else 1.0
+    step: float = _zero(at[:count], jumps[:count], slope, curvature, total)
+    return min(step, MAX_STEP) if np.isfinite(step) else 1.0
 
 
 @kernel
 def _breakpoints(
     y: Floats, weight: Floats, score: Floats, score_to: Floats, margin: float, at: Floats, jumps: Floats
 ) -> tuple[int, float]:
-    """Where rows begin or cease to lose, N times the jumps there; their number, and N times the pull of the
-    losing.
+    """The k at which a row's loss becomes or ceases to be positive, and c |rate| there.
+
+    Returns their number, and the sum of c times the rate at which the losses fall that are positive at k = 0.
     """
     count, losing = 0, 0.0
     for i in range(y.shape[0]):
-        short = margin - y[i] * score[i]  # loses where positive
-        rate = y[i] * (score_to[i] - score[i])  # how fast that shrinks
+        short = margin - y[i] * score[i]  # the loss, where positive
+        rate = y[i] * (score_to[i] - score[i])  # how fast that falls
         pull = weight[i] * rate
         if short > 0.0 or (short == 0.0 and rate < 0.0):
             losing += pull
@@ -214,7 +202,8 @@ def _zero(at: Floats, jumps: Floats, level: float, curvature: float, total: floa
     return -level / curvature if curvature > 0.0 else np.inf
 
 
-def _penalty(problem: Problem, w: Floats, b: float) -> float:
+def _penalty(problem: Problem, point: Scored) -> float:
+    """lam/2 |w|^2 and that of the bias."""
     strength = problem.bias.strength(problem.lam)
-    ridge = 0.5 * problem.lam * float(w @ w)
-    return ridge if strength == np.inf else ridge + 0.5 * strength * (b - problem.bias.centre) ** 2
+    ridge = 0.5 * problem.lam * float(point.w @ point.w)
+    return ridge if strength == np.inf else ridge + 0.5 * strength * (point.b - problem.bias.centre) ** 2

@@ -8,9 +8,9 @@ Step t, with v = w(beta) (the gradient of g* at the mean dual), on a random batc
     w <- (1 - theta) w + theta v                            with the new v
 
 w is a running mean of the v's, so w = w(mix) for the same running mean of the duals, ``mix <- (1 - theta) mix
-+ theta beta``: that is the pair to certify. Nothing costs O(d) or O(n) a step: w is kept as ``v + sigma h``
-with sigma = (1 - theta)^t, and a change of v by a multiple of a row changes h by that multiple over -sigma;
-the mix of a row left alone for k steps is ``beta + (1 - theta)^k (mix - beta)``.
++ theta beta``: that is the pair to certify. No step costs O(d) or O(n): w is kept as ``v + sigma h`` with
+sigma = (1 - theta)^t, and a change of v by a multiple of a row changes h by that multiple over -sigma; the
+mix of a row that has not changed for k steps is ``beta + (1 - theta)^k (mix - beta)``.
 
 theta, from the theory: with ``G = gamma lam N / max c_i |x_i|^2`` (the paper has |x_i| <= 1) and |phi''| <=
 1/gamma,
@@ -27,132 +27,106 @@ gamma. ``gamma=auto`` begins at 1 and divides by 4 once the smoothing makes up m
 is at most twice that bound and a stage has lasted 3/theta epochs, or at a tenth of the bound. Certificates
 are those of the loss asked for.
 
-Batches run in threads: they share out the rows for the scores, and v and h for the updates. The result is the
-same.
+Large batches run in threads (``mini_batches.py``); the result does not depend on their number.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import pairwise
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...core.geometry import DualGeometry
 from ...core.losses import Loss
 from ...core.problem import Evaluation, Point, Problem
-from ...runtime.arrays import Floats, Words
-from ...runtime.errors import InputError
-from ...runtime.jit import kernel
-from ...runtime.random import below, generator
+from ...data.rows import Batch
 from ...runtime.counts import Counts
-from ...training.stopping import Reason
+from ...runtime.errors import InputError
+from ...runtime.options import option
+from ...runtime.random import generator
+from ...training.solver import Capabilities, Solver, Status, Steps
 from . import averaging
 from .averaging import AVERAGE, LAST, Suffix
+from .mini_batches import Cursor, InThreads, Iterate, Lagging, Pace, run_batches
 from .start import dual_start
 
-SMALLEST = 1e-100  # of sigma, before h takes it in
-SHRINK = 4.0  # gamma is divided by this from stage to stage
-SETTLED = 3.0  # times 1/theta epochs after which a stage counts as solved
+STAGE_FACTOR = 4.0  # gamma is divided by this from stage to stage
+STAGE_LENGTH = 3.0  # times 1/theta epochs, after which a stage counts as solved
 REFRESH = 64  # epochs after which v and w are computed anew from the duals
-WORTH = 400_000  # entries in a batch from which on threads pay
+WORTH_THREADS = 400_000  # entries in a batch from which on threads pay
 
-
-class Lagging(NamedTuple):
-    """The dual behind w, row by row as of step ``touched``, and the sum of its values at the steps before
-    that.
-    """
-
-    mix: Floats
-    touched: Any  # int64
-    total: Floats  # empty where no average is asked for
-
-
-class Mean(NamedTuple):
-    """w = v + sigma h, b = v_bias + sigma h_bias; and what was done."""
-
-    sigma: float
-    v_bias: float
-    h_bias: float
-    updates: int
-    entries: int
+Run: TypeAlias = Callable[[Batch, Loss, DualGeometry, Iterate, int], Cursor]  # steps until so many are made
 
 
 class State(NamedTuple):
-    """v = w(beta) and w = w(mix) at all times."""
+    """The iterate, the windows of averages, and when it was last smoothed less and computed anew."""
 
-    v: Floats
-    h: Floats
-    beta: Floats
-    lagging: Lagging
-    rows: Any  # uint32; those of positive weight, the last batch first
-    rng: Words
-    mean: Mean
+    iterate: Iterate
     suffix: Suffix
-    m: int
-    theta: float
-    gamma: float  # of the smoothing; 0 for a smooth loss
-    steps: int
-    staged: int  # the step at which gamma last fell
-    refreshed: int  # the step at which v and w were last computed anew
-    paused: bool = False
+    staged: int = 0  # the step at which gamma last fell
+    refreshed: int = 0  # the step at which v and w were last computed anew
 
     @property
     def counts(self) -> Counts:
-        """What the loop wants to know."""
-        return Counts(self.m * self.steps, self.mean.updates, self.mean.entries)
+        """Work done so far."""
+        return self.iterate.cursor.counts
+
+    @property
+    def steps(self) -> int:
+        """Batches so far."""
+        return self.iterate.cursor.steps
+
+    def at(self, **changes: Any) -> State:
+        """The same with other values in the cursor."""
+        cursor = self.iterate.cursor._replace(**changes)
+        return self._replace(iterate=self.iterate._replace(cursor=cursor))
 
 
 @dataclass(frozen=True)
-class ASDCA:
+class ASDCA(Solver[State]):
     """Accelerated mini-batch SDCA."""
 
-    seed: int = field(default=0, metadata={"help": "seed of the random batches"})
-    m: int = field(default=0, metadata={"help": "rows in a batch (0: as many as cost nothing in theory)"})
-    theta: str = field(default="theory", metadata={"help": "the step, a number in (0, 1], or theory"})
-    gamma: str = field(
-        default="auto",
-        metadata={"help": "for losses with kinks: how far to round them, or auto: less and less to the gap"},
+    seed: int = option(0, "seed of the random batches")
+    m: int = option(0, "rows in a batch (0: as many as cost nothing in theory)", low=0)
+    theta: str = option("theory", "the step, a number in (0, 1], or theory")
+    gamma: str = option(
+        "auto", "for losses with kinks: how far to round them, or auto: less and less to the gap"
     )
-    output: str = field(default=LAST, metadata={"help": "last, or average (of the models from step T0 on)"})
-    T0: int = field(
-        default=0, metadata={"help": "first step of the average (0: about half of the run, whenever it ends)"}
-    )
+    output: str = option(LAST, "last, or average (of the models from step T0 on)", choices=(LAST, AVERAGE))
+    T0: int = option(0, "first step of the average (0: about half of the run, whenever it ends)", low=0)
 
     name = "asdca"
     summary = "accelerated mini-batch SDCA, for smooth losses, and for the others by smoothing them"
+    capabilities = Capabilities(moves_bias=True)
 
-    def __post_init__(self) -> None:
-        averaging.check_output(self.output, self.T0, (LAST, AVERAGE))
-        if self.m < 0:
-            raise InputError(
-                f"m={self.m!r} must be a number of rows >= 0 (0: as many as cost nothing in theory)"
-            )
+    def check_together(self) -> None:
+        """T0 goes with an average; theta and gamma are words or numbers in range."""
+        averaging.check_output(self.output, self.T0)
         theta, gamma = _number("theta", self.theta, "theory"), _number("gamma", self.gamma, "auto")
         if theta is not None and not 0.0 < theta <= 1.0:
             raise InputError(f"theta={self.theta} must lie in (0, 1], or be 'theory'")
         if gamma is not None and not (math.isfinite(gamma) and gamma > 0.0):
             raise InputError(f"gamma={self.gamma} must be a positive number, or 'auto'")
 
-    def check(self, problem: Problem, steps: float) -> None:
-        """What can be wrong with the options once the data and the length of the run are known."""
+    def check(self, problem: Problem, visits: float) -> None:
+        """A batch has at most all rows; smooth losses are not smoothed; averages begin before the end."""
         if self.m > problem.epoch_size:
             raise InputError(f"m={self.m} is more than the {problem.epoch_size} rows there are; lower m")
         if self.gamma != "auto" and math.isfinite(problem.loss.smoothness):
             raise InputError(
                 f"gamma={self.gamma} smooths a loss, and {problem.loss.name!r} is smooth; leave gamma out"
             )
-        m, _, _ = self._constants(problem)
-        averaging.check_T0(self.T0, steps / m, f"steps of {m} rows")
+        m = self._pace(problem).m
+        averaging.check_T0(self.T0, visits / m, f"steps of {m} rows")
 
     def plan(self, problem: Problem, tol: float) -> list[str]:
-        """What the theory promises, in words."""
-        m, theta, gamma = self._constants(problem)
+        """The rate of the theory, and what the smoothing leaves."""
+        m, theta, gamma = self._pace(problem)
         rate = 1.0 / theta_of_theory(problem, gamma, m)
         lines = [
             f"asdca: batches of m={m} rows, theta={theta:.3g}",
@@ -170,82 +144,116 @@ class ASDCA:
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at beta = 0, or at the dual point of a warm start."""
         v, b, beta = dual_start(problem, warm)
-        m, theta, gamma = self._constants(problem)
+        pace = self._pace(problem)
         rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
         total = np.zeros(beta.size if self.output == AVERAGE else 0)
         lagging = Lagging(beta.copy(), np.zeros(beta.size, dtype=np.int64), total)
-        suffix = averaging.begin(self.output, self.T0, beta.size, math.ceil(rows.size / m))
-        mean = Mean(1.0, b, 0.0, 0, 0)
+        suffix = averaging.begin(self.output, self.T0, beta.size, math.ceil(rows.size / pace.m))
         rng = generator(self.seed)
-        return State(v, np.zeros_like(v), beta, lagging, rows, rng, mean, suffix, m, theta, gamma, 0, 0, 0)
+        return State(Iterate(v, np.zeros_like(v), beta, lagging, rows, rng, pace, Cursor(b)), suffix)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
-        """Make whole steps until the budget is spent."""
-        if last is not None:
-            state = self.notice(problem, state, last)
-            if (state.steps - state.refreshed) * state.m >= REFRESH * problem.epoch_size:
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
+        """Make whole steps until the budget is spent, on one thread."""
+        return self.step_by(run_batches, problem, state, budget, news)
+
+    def step_by(
+        self, run: Run, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
+        """Make whole steps until the budget is spent; the windows of averages begin on the way."""
+        m = state.iterate.pace.m
+        if news is not None:
+            state = self.take_news(problem, state, news)
+            if (state.steps - state.refreshed) * m >= REFRESH * problem.epoch_size:
                 state = self.recompute_primal(problem, state)
-        end = state.steps + max(1, math.ceil(budget / state.m))
-        with _workers(problem, state.m) as pool:
-            while state.steps < end:
-                stop = int(min(end, averaging.next_event(self.output, state.suffix, state.steps)))
-                mean = _advance(problem, state, stop, pool)
-                state = state._replace(mean=Mean(*mean), steps=stop)
-                if stop == state.suffix.mark:
-                    suffix = averaging.turn(
-                        self.output, self.T0, state.suffix, stop, *_up_to_date(state), state.rng
-                    )
-                    state = state._replace(suffix=suffix)
-        return state
+        end = state.steps + max(1, math.ceil(budget / m))
+        while state.steps < end:
+            stop = int(min(end, averaging.next_event(self.output, state.suffix, state.steps)))
+            iterate = state.iterate
+            cursor = run(problem.source.batch, problem.loss, problem.dual_geometry, iterate, stop)
+            iterate = iterate._replace(cursor=cursor)
+            state = state._replace(iterate=iterate)
+            if stop == state.suffix.mark:
+                mix, total = iterate.up_to_date
+                suffix = averaging.turn(self.output, self.T0, state.suffix, stop, mix, total, iterate.rng)
+                state = state._replace(suffix=suffix)
+        return state, Status()
+
+    def opened(self, problem: Problem, state: State) -> AbstractContextManager[Steps[State]]:
+        """With threads, where there are several and a batch is large enough to be worth it."""
+        source, m = problem.source, state.iterate.pace.m
+        if source.threads > 1 and m * source.nnz >= WORTH_THREADS * source.n:
+            return _opened(self, source.threads)
+        return nullcontext(self)
 
     def point(self, problem: Problem, state: State) -> Point:
         """w and the dual it is made of, of the iterate that is asked for."""
-        mix, total = _up_to_date(state)
+        v, h, cursor = state.iterate.v, state.iterate.h, state.iterate.cursor
+        mix, total = state.iterate.up_to_date
         beta = averaging.offered(self.output, state.suffix, state.steps, mix, total)
         if beta is not None:
             beta = averaging.clipped(problem, beta)
-            return Point(*problem.model_of(beta, state.mean.v_bias), beta)
-        sigma, v_bias, h_bias, _, _ = state.mean
-        return Point(state.v + sigma * state.h, v_bias + sigma * h_bias, averaging.clipped(problem, mix))
+            return Point(*problem.model_of(beta, cursor.v_bias), beta)
+        b = cursor.v_bias + cursor.sigma * cursor.h_bias
+        return Point(v + cursor.sigma * h, b, averaging.clipped(problem, mix))
 
     def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
-        b = state.mean.v_bias  # b(beta): that of the model lags behind it
-        return state._replace(mean=state.mean._replace(v_bias=2.0 * b - centre)), b
+        b = state.iterate.cursor.v_bias  # b(beta): that of the model lags behind it
+        return state.at(v_bias=2.0 * b - centre), b
 
     def recompute_primal(self, problem: Problem, state: State) -> State:
-        """v and w computed anew from the duals, so that rounding errors do not pile up."""
-        v, v_bias = problem.model_of(state.beta, state.mean.v_bias)
-        w, b = problem.model_of(
-            _up_to_date(state)[0], state.mean.v_bias + state.mean.sigma * state.mean.h_bias
-        )
-        mean = state.mean._replace(sigma=1.0, v_bias=v_bias, h_bias=b - v_bias)
-        return state._replace(v=v, h=w - v, mean=mean, refreshed=state.steps)
+        """v and w computed anew from the duals, so that rounding errors do not accumulate."""
+        iterate, cursor = state.iterate, state.iterate.cursor
+        v, v_bias = problem.model_of(iterate.beta, cursor.v_bias)
+        w, b = problem.model_of(iterate.up_to_date[0], cursor.v_bias + cursor.sigma * cursor.h_bias)
+        state = state._replace(iterate=iterate._replace(v=v, h=w - v), refreshed=state.steps)
+        return state.at(sigma=1.0, v_bias=v_bias, h_bias=b - v_bias)
 
-    def finished(self, state: State) -> Reason | None:
-        """Only a gap or a limit ends it."""
-        return None
+    def take_news(self, problem: Problem, state: State, news: Evaluation) -> State:
+        """Smooth less once the smoothing, and not the distance to its optimum, makes up the gap."""
+        iterate = state.iterate
+        m, theta, gamma = iterate.pace
+        if gamma == 0.0 or self.gamma != "auto":
+            return state
+        gap, bound = news.primal - news.dual, left_by_smoothing(problem.loss, gamma)
+        settled = (state.steps - state.staged) * m * theta >= STAGE_LENGTH * problem.epoch_size
+        if gap > 2.0 * bound or (gap > 0.1 * bound and not settled):
+            return state
+        mix, total = iterate.up_to_date  # as of this step: the mean now runs at another pace
+        lagging = Lagging(mix, np.full_like(iterate.lagging.touched, state.steps), total)
+        gamma /= STAGE_FACTOR
+        theta = _number("theta", self.theta, "theory") or theta_of_theory(problem, gamma, m)
+        iterate = iterate._replace(lagging=lagging, pace=Pace(m, theta, gamma))
+        return state._replace(iterate=iterate, staged=state.steps)
 
-    def _constants(self, problem: Problem) -> tuple[int, float, float]:
+    def _pace(self, problem: Problem) -> Pace:
         """m, theta and gamma to begin with."""
         gamma = 0.0 if math.isfinite(problem.loss.smoothness) else _number("gamma", self.gamma, "auto") or 1.0
         G = _conditioning(problem, gamma)
         m = self.m or int(min(max(G, 1.0 / G), problem.epoch_size))
-        return m, _number("theta", self.theta, "theory") or theta_of_theory(problem, gamma, m), gamma
+        return Pace(m, _number("theta", self.theta, "theory") or theta_of_theory(problem, gamma, m), gamma)
 
-    def notice(self, problem: Problem, state: State, last: Evaluation) -> State:
-        """Smooth less once the smoothing, and not the distance to its optimum, makes up the gap."""
-        if state.gamma == 0.0 or self.gamma != "auto":
-            return state
-        gap, bound = last.primal - last.dual, left_by_smoothing(problem.loss, state.gamma)
-        settled = (state.steps - state.staged) * state.m * state.theta >= SETTLED * problem.epoch_size
-        if gap > 2.0 * bound or (gap > 0.1 * bound and not settled):
-            return state
-        mix, total = _up_to_date(state)  # as of this step: from here on the mean runs at another pace
-        lagging = Lagging(mix, np.full_like(state.lagging.touched, state.steps), total)
-        gamma = state.gamma / SHRINK
-        theta = _number("theta", self.theta, "theory") or theta_of_theory(problem, gamma, state.m)
-        return state._replace(lagging=lagging, gamma=gamma, theta=theta, staged=state.steps)
+
+@contextmanager
+def _opened(solver: ASDCA, threads: int) -> Iterator[Steps[State]]:
+    with ThreadPoolExecutor(threads) as pool:
+        yield _Threaded(solver, InThreads(pool, threads))
+
+
+@dataclass(frozen=True)
+class _Threaded:
+    """The steps of the solver, on several threads."""
+
+    solver: ASDCA
+    run: InThreads
+
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
+        """As `ASDCA.step`."""
+        return self.solver.step_by(self.run, problem, state, budget, news)
 
 
 def theta_of_theory(problem: Problem, gamma: float, m: int) -> float:
@@ -261,239 +269,15 @@ def left_by_smoothing(loss: Loss, gamma: float) -> float:
 
 
 def _conditioning(problem: Problem, gamma: float) -> float:
-    """G."""
+    """G = gamma lam N / max c_i |x_i|^2."""
     return (gamma or 1.0 / problem.loss.smoothness) / max(float(problem.curvatures.max()), 1e-12)
 
 
 def _number(name: str, text: str, word: str) -> float | None:
+    """An option that is a number, or the word for leaving it open (None)."""
     if text == word:
         return None
     try:
         return float(text)
     except ValueError:
         raise InputError(f"{name}={text!r} must be a number or {word!r}") from None
-
-
-def _up_to_date(state: State) -> tuple[Floats, Floats]:
-    """The dual behind w at this step, and the sum of those of all steps before."""
-    mix, touched, total = state.lagging
-    waited = state.steps - touched
-    left = (1.0 - state.theta) ** waited
-    off = mix - state.beta
-    if total.size:
-        total = total + waited * state.beta + off * ((1.0 - left) / state.theta)
-    return state.beta + left * off, total
-
-
-@contextmanager
-def _workers(problem: Problem, m: int) -> Iterator[ThreadPoolExecutor | None]:
-    """Threads that end with the step, where a batch is large enough to be worth it."""
-    threads = getattr(problem.source, "threads", 1)
-    if threads > 1 and m * problem.source.nnz >= WORTH * problem.source.n:
-        with ThreadPoolExecutor(threads) as pool:
-            yield pool
-    else:
-        yield None
-
-
-def _advance(problem: Problem, state: State, stop: int, pool: ThreadPoolExecutor | None) -> Mean:
-    """Steps up to ``stop``."""
-    (part,) = problem.source.parts()
-    threads = getattr(problem.source, "threads", 1)
-    run: Any = _batches if pool is None else partial(_threaded_batches, pool, threads)
-    mean: Mean = run(
-        *part.batch[:3],
-        problem.loss,
-        problem.scale,
-        problem.bias_rate,
-        *state[:7],
-        state.m,
-        state.theta,
-        state.gamma,
-        state.steps,
-        stop,
-    )
-    return mean
-
-
-def _threaded_batches(
-    pool: ThreadPoolExecutor,
-    threads: int,
-    rows: Any,
-    y: Floats,
-    weight: Floats,
-    loss: Any,
-    scale: float,
-    bias_rate: float,
-    v: Floats,
-    h: Floats,
-    beta: Floats,
-    lagging: Lagging,
-    order: Any,
-    rng: Words,
-    mean: Mean,
-    m: int,
-    theta: float,
-    gamma: float,
-    now: int,
-    stop: int,
-) -> Mean:
-    """What ``_batches`` does, with several threads."""
-    targets, moves = np.empty(m), np.empty(m)
-    edges = list(pairwise(m * k // threads for k in range(threads + 1)))
-    for step in range(now, stop):
-        mean = _settle(h, mean, theta)
-        _pick(rng, order, m)
-
-        def aim(edge: tuple[int, int], mean: Mean = mean) -> int:
-            return _aim(
-                rows, y, loss, v, h, mean, theta, gamma, order[edge[0] : edge[1]], targets[edge[0] : edge[1]]
-            )
-
-        entries = sum(pool.map(aim, edges))
-        updates = _move(weight, beta, *lagging, order, targets, moves, theta, step)
-
-        def add(which: tuple[float, Floats]) -> int:
-            return _add(rows, order, moves, which[0], which[1])
-
-        entries += sum(pool.map(add, [(scale, v), (-scale / mean.sigma, h)] if theta < 1.0 else [(scale, v)]))
-        mean = _after(mean, moves, bias_rate, theta, updates, entries)
-    return mean
-
-
-@kernel
-def _batches(
-    rows: Any,
-    y: Floats,
-    weight: Floats,
-    loss: Any,
-    scale: float,
-    bias_rate: float,
-    v: Floats,
-    h: Floats,
-    beta: Floats,
-    lagging: Lagging,
-    order: Any,
-    rng: Words,
-    mean: Mean,
-    m: int,
-    theta: float,
-    gamma: float,
-    now: int,
-    stop: int,
-) -> Mean:
-    """Steps ``now`` to ``stop``."""
-    targets, moves = np.empty(m), np.empty(m)
-    for step in range(now, stop):
-        mean = _settle(h, mean, theta)
-        _pick(rng, order, m)
-        entries = _aim(rows, y, loss, v, h, mean, theta, gamma, order[:m], targets)
-        updates = _move(
-            weight, beta, lagging.mix, lagging.touched, lagging.total, order, targets, moves, theta, step
-        )
-        entries += _add(rows, order, moves, scale, v)
-        if theta < 1.0:
-            entries += _add(rows, order, moves, -scale / mean.sigma, h)
-        mean = _after(mean, moves, bias_rate, theta, updates, entries)
-    return mean
-
-
-@kernel
-def _settle(h: Floats, mean: Mean, theta: float) -> Mean:
-    """Let h take sigma in before it vanishes; at theta = 1 it is 0 at once, and w = v."""
-    if mean.sigma >= SMALLEST and theta < 1.0:
-        return mean
-    h *= mean.sigma if theta < 1.0 else 0.0
-    return Mean(
-        1.0, mean.v_bias, mean.h_bias * mean.sigma if theta < 1.0 else 0.0, mean.updates, mean.entries
-    )
-
-
-@kernel
-def _pick(rng: Words, order: Any, m: int) -> None:
-    """A random batch, each equally likely, in front."""
-    for k in range(m):
-        other = k + below(rng, order.shape[0] - k)
-        order[k], order[other] = order[other], order[k]
-
-
-@kernel
-def _aim(
-    rows: Any,
-    y: Floats,
-    loss: Any,
-    v: Floats,
-    h: Floats,
-    mean: Mean,
-    theta: float,
-    gamma: float,
-    batch: Any,
-    targets: Floats,
-) -> int:
-    """``-phi'(<u, x_i>)`` for the rows of a batch, of the smoothed loss where gamma > 0."""
-    factor = (1.0 - theta) * mean.sigma
-    entries = 0
-    for k in range(batch.shape[0]):
-        if k + 4 < batch.shape[0]:
-            rows.prefetch_row(batch[k + 4])
-        i = batch[k]
-        score = rows.dot(i, v) + mean.v_bias + factor * (rows.dot(i, h) + mean.h_bias)
-        low, high = loss.dual_bounds(y[i])
-        targets[k] = min(max(loss.dual_prox(y[i], score, 0.0, gamma), low), high)
-        entries += 2 * rows.count(i)
-    return entries
-
-
-@kernel
-def _move(
-    weight: Floats,
-    beta: Floats,
-    mix: Floats,
-    touched: Any,
-    total: Floats,
-    order: Any,
-    targets: Floats,
-    moves: Floats,
-    theta: float,
-    step: int,
-) -> int:
-    """The new duals of a batch; what lagged is brought up to the step before they take effect."""
-    updates = 0
-    for k in range(targets.shape[0]):
-        i = order[k]
-        change = theta * (targets[k] - beta[i])
-        moves[k] = weight[i] * change
-        if change == 0.0:
-            continue
-        waited = step - touched[i]
-        left = (1.0 - theta) ** waited
-        off = mix[i] - beta[i]
-        if total.shape[0] > 0:
-            total[i] += waited * beta[i] + off * ((1.0 - left) / theta)
-        mix[i] = beta[i] + left * off
-        touched[i] = step
-        beta[i] += change
-        updates += 1
-    return updates
-
-
-@kernel
-def _add(rows: Any, order: Any, moves: Floats, factor: float, vector: Floats) -> int:
-    """``vector += factor sum of moves_k x_k``."""
-    entries = 0
-    for k in range(moves.shape[0]):
-        if k + 4 < moves.shape[0]:
-            rows.prefetch_row(order[k + 4])
-        if moves[k] != 0.0:
-            rows.add(order[k], factor * moves[k], vector)
-            entries += rows.count(order[k])
-    return entries
-
-
-@kernel
-def _after(mean: Mean, moves: Floats, bias_rate: float, theta: float, updates: int, entries: int) -> Mean:
-    """The biases and sigma after a step."""
-    push = bias_rate * moves.sum()
-    h_bias = mean.h_bias - push / mean.sigma if theta < 1.0 else 0.0
-    sigma = mean.sigma * (1.0 - theta) if theta < 1.0 else 1.0
-    return Mean(sigma, mean.v_bias + push, h_bias, mean.updates + updates, mean.entries + entries)

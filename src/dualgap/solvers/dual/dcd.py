@@ -30,8 +30,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.geometry import DualGeometry
-from ...core.losses import Loss
 from ...core.problem import Evaluation, Point, Problem
 from ...data.fetching import fetch_ahead, fetch_number
 from ...data.rows import Batch
@@ -54,6 +52,7 @@ from .shrinking import (
     schedule_epoch,
 )
 from .start import dual_start
+from .sweeper import Subproblem
 
 GROUP, SHORT = 4, 150  # neighbours that are visited together where rows have so many entries or fewer
 FEW = 8192  # or fewer rows stay in the cache, and are visited one by one
@@ -149,18 +148,9 @@ class ShrinkingSweeper:
             cursor=Cursor(b, here.size, foresight=self.foresight),
         )
 
-    def sweep(
-        self,
-        batch: Batch,
-        loss: Loss,
-        geometry: DualGeometry,
-        w: Floats,
-        beta: Floats,
-        state: Sweeps,
-        budget: int,
-    ) -> Sweeps:
+    def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, budget: int) -> Sweeps:
         """Visit rows until the budget is spent or the active ones are as good as solved."""
-        cursor = sweep(batch, loss, geometry, w, beta, state, self.manner, budget)
+        cursor = sweep(*rows, w, beta, state, self.manner, budget)
         return state._replace(cursor=cursor)
 
 
@@ -204,9 +194,7 @@ class DCD(Solver[State]):
             if state.sweeps.cursor.settled:
                 return state, self._status(state)
         w, beta, sweeps = state
-        sweeps = self._sweeper(problem).sweep(
-            problem.source.batch, problem.loss, problem.dual_geometry, w, beta, sweeps, budget
-        )
+        sweeps = self._sweeper(problem).sweep(Subproblem.of(problem), w, beta, sweeps, budget)
         state = State(w, beta, sweeps)
         return state, self._status(state)
 

@@ -21,38 +21,38 @@ all rows come mini-epochs over the active ones, those that moved or whose counte
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.problem import Evaluation, Point, Problem
+from ...data.fetching import fetch_ahead, fetch_number
 from ...runtime.arrays import Floats, Words
-from ...runtime.errors import InputError
-from ...runtime.jit import kernel, prefetch
-from ...runtime.random import generator, shuffle
 from ...runtime.counts import Counts
+from ...runtime.errors import InputError
+from ...runtime.jit import kernel
+from ...runtime.options import option
+from ...runtime.random import generator, shuffle
+from ...training.solver import Capabilities, Solver, Status
 from ...training.stopping import Reason
 from .start import dual_start
 
-FINEST = 2**30  # counters are 32-bit numbers
+FINEST = 2**30  # the largest M: counters are 32-bit numbers
 REFINE = 4  # factor of M when no row can move any more
 PRECISIONS = ("float64", "float32")
-_FAR, _NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
 
 
-class Epoch(NamedTuple):
-    """Where the solver stands."""
+class Cursor(NamedTuple):
+    """Where the epochs stand."""
 
     b: float
-    position: int  # the next row of the epoch; -1 before it is shuffled
-    minis: int  # mini-epochs made since the last full one; -1: this is a full one
-    active: int  # rows in the active set
-    moved: int  # updates in this epoch
-    settled: bool  # a full epoch had none
-    visits: int
-    updates: int
-    entries: int
+    position: int = -1  # the next row of the epoch; -1 before it is shuffled
+    minis: int = -1  # mini-epochs made since the last full one; -1: this is a full one
+    active: int = 0  # rows in the active set
+    moved: int = 0  # updates in this epoch
+    settled: bool = False  # a full epoch had none
+    counts: Counts = Counts()
 
 
 class State(NamedTuple):
@@ -61,123 +61,117 @@ class State(NamedTuple):
     w: Any  # float64 or float32
     counters: Any  # int32
     M: int
-    order: Any  # uint32; rows of positive weight
-    members: Any  # uint32; the first ``active`` of them are the active set
+    rows: Any  # uint32; those of positive weight
+    active_rows: Any  # uint32; the first ``cursor.active`` of them are the active set
     rng: Words
-    epoch: Epoch
-    relative_gap: float  # at the last certificate
+    cursor: Cursor
+    relative_gap: float = math.inf  # at the last certificate
 
     @property
     def counts(self) -> Counts:
-        """What the loop wants to know."""
-        return Counts(self.epoch.visits, self.epoch.updates, self.epoch.entries)
+        """Work done so far."""
+        return self.cursor.counts
 
-    @property
-    def paused(self) -> bool:
-        """Nothing moves at this quantum."""
-        return self.epoch.settled
+    def at(self, **changes: Any) -> State:
+        """The same with other values in the cursor."""
+        return self._replace(cursor=self.cursor._replace(**changes))
+
+    def beta(self, y: Floats) -> Floats:
+        """The dual point that the counters stand for."""
+        beta: Floats = y * (self.counters / self.M)
+        return beta
+
+
+class Limits(NamedTuple):
+    """How much is made of a row and of the active rows."""
+
+    multiplicity: int  # updates that one visit may cause, at most
+    mini_epochs: int  # epochs over the active rows between two over all rows
 
 
 @dataclass(frozen=True)
-class MPU:
+class MPU(Solver[State]):
     """The margin perceptron with unlearning."""
 
-    seed: int = field(default=0, metadata={"help": "seed of the random order"})
-    delta: float = field(
-        default=0.1, metadata={"help": "the quantum: rows are learned to a margin of about this first"}
+    seed: int = option(0, "seed of the random order")
+    delta: float = option(0.1, "the quantum: rows are learned to a margin of about this first", low=0)
+    delta_stop: float = option(
+        0.0, "also stop at this measured relative gap (0: only at the gap of the run)", low=0
     )
-    delta_stop: float = field(
-        default=0.0,
-        metadata={"help": "also stop at this measured relative gap (0: only at the gap of the run)"},
+    multiplicity: int = option(
+        0, "updates that one look at a row may cause, at most (0: as many as raise the dual)", low=0
     )
-    multiplicity: int = field(
-        default=0,
-        metadata={"help": "updates that one look at a row may cause, at most (0: as many as raise the dual)"},
-    )
-    mini_epochs: int = field(
-        default=10, metadata={"help": "epochs over the active rows between two over all rows"}
-    )
-    precision: str = field(default="float64", metadata={"help": "of w while training: float64 or float32"})
+    mini_epochs: int = option(10, "epochs over the active rows between two over all rows", low=0)
+    precision: str = option("float64", "of w while training: float64 or float32", choices=PRECISIONS)
 
     name = "mpu"
     summary = "the margin perceptron with unlearning (a reconstruction), for the hinge loss"
-    losses = ("hinge",)
-    own_stops = ("delta_stop",)  # options that end a run by a rule of its own
+    capabilities = Capabilities(losses=("hinge",), moves_bias=True, own_stops=("delta_stop",))
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.delta) and self.delta > 0):
+    def check_together(self) -> None:
+        """A quantum is positive."""
+        if self.delta == 0.0:
             raise InputError(f"delta={self.delta!r} must be a positive number (0.1 or so)")
-        if not (math.isfinite(self.delta_stop) and self.delta_stop >= 0):
-            raise InputError(
-                f"delta_stop={self.delta_stop!r} must be a finite number >= 0 (0 switches the rule off)"
-            )
-        for key in ("multiplicity", "mini_epochs"):
-            if getattr(self, key) < 0:
-                raise InputError(f"{key}={getattr(self, key)!r} must be a whole number >= 0")
-        if self.precision not in PRECISIONS:
-            raise InputError(f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}")
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin with counters at 0, or near the dual point of a warm start."""
         _, _, beta = dual_start(problem, warm)
         M = _quantum(problem, self.delta)
-        counters = np.rint(np.abs(beta) * M).astype(np.int32)
-        order = np.flatnonzero(problem.source.weight).astype(np.uint32)
-        epoch = Epoch(problem.bias.centre, -1, -1, 0, 0, False, 0, 0, 0)
-        w = np.zeros(problem.source.d, dtype=self.precision)
-        state = State(w, counters, M, order, order.copy(), generator(self.seed), epoch, math.inf)
+        rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
+        state = State(
+            w=np.zeros(problem.source.d, dtype=self.precision),
+            counters=np.rint(np.abs(beta) * M).astype(np.int32),
+            M=M,
+            rows=rows,
+            active_rows=rows.copy(),
+            rng=generator(self.seed),
+            cursor=Cursor(problem.bias.centre),
+        )
         return self.recompute_primal(problem, state) if beta.any() else state
 
-    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
         """Visit rows until the budget is spent or nothing moves any more; then refine the quantum."""
-        (part,) = problem.source.parts()
-        if last is not None:
-            state.w[:] = last.w_of_dual
-            found = problem.certificate(last.primal, last.primal_error, last.dual, last.dual_error)
-            state = state._replace(epoch=state.epoch._replace(b=last.b), relative_gap=found.relative_gap)
-        if state.epoch.settled:
+        if news is not None:
+            state.w[:] = news.w_of_dual
+            found = problem.certificate(news.primal, news.primal_error, news.dual, news.dual_error)
+            state = state.at(b=news.b)._replace(relative_gap=found.relative_gap)
+        if state.cursor.settled:
             if REFINE * state.M <= FINEST:
                 state.counters[:] *= REFINE
                 state = state._replace(M=REFINE * state.M)
-            state = state._replace(epoch=state.epoch._replace(settled=False))
-        epoch = _learn(
-            *part.batch,
-            problem.loss.margin,  # type: ignore[attr-defined]  # the hinge has one
-            problem.scale,
-            problem.bias_rate,
-            *state[:6],
-            state.epoch,
-            self.multiplicity or state.M,
-            self.mini_epochs,
-            budget,
-        )
-        return state._replace(epoch=Epoch(*epoch))
+            state = state.at(settled=False)
+        limits = Limits(self.multiplicity or state.M, self.mini_epochs)
+        margin = problem.loss.margin
+        cursor = _learn(problem.source.batch, margin, problem.dual_geometry, state, limits, budget)
+        state = state._replace(cursor=cursor)
+        return state, Status("convenient" if cursor.settled else "no", self._ended(state))
 
-    def point(self, problem: Problem, state: State) -> Point:
-        """The pair w(beta), beta."""
-        beta = problem.source.y * (state.counters / state.M)
-        return Point(state.w.astype(np.float64), state.epoch.b, beta)
-
-    def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
-        """The same duals under a bias whose centre moves to the present one."""
-        b = state.epoch.b
-        return state._replace(epoch=state.epoch._replace(b=2.0 * b - centre)), b
-
-    def recompute_primal(self, problem: Problem, state: State) -> State:
-        """w(beta) computed anew, so that rounding errors do not pile up."""
-        w, b = problem.model_of(problem.source.y * (state.counters / state.M), state.epoch.b)
-        state.w[:] = w
-        return state._replace(epoch=state.epoch._replace(b=b))
-
-    def finished(self, state: State) -> Reason | None:
+    def _ended(self, state: State) -> Reason | None:
         """The measured gap is small enough, or no finer quantum can be counted."""
         if state.relative_gap <= self.delta_stop:
             return Reason("delta_stop", f"the relative gap {state.relative_gap:.3g} is at most delta_stop")
-        if state.epoch.settled and REFINE * state.M > FINEST:
+        if state.cursor.settled and REFINE * state.M > FINEST:
             return Reason(
                 "finest quantum", "no row can be improved any further by the finest quantum there is"
             )
         return None
+
+    def point(self, problem: Problem, state: State) -> Point:
+        """The pair w(beta), beta."""
+        return Point(state.w.astype(np.float64), state.cursor.b, state.beta(problem.source.y))
+
+    def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
+        """The same duals under a bias whose centre moves to the present one."""
+        b = state.cursor.b
+        return state.at(b=2.0 * b - centre), b
+
+    def recompute_primal(self, problem: Problem, state: State) -> State:
+        """w(beta) computed anew, so that rounding errors do not accumulate."""
+        w, b = problem.model_of(state.beta(problem.source.y), state.cursor.b)
+        state.w[:] = w
+        return state.at(b=b)
 
 
 def _quantum(problem: Problem, delta: float) -> int:
@@ -189,32 +183,35 @@ def _quantum(problem: Problem, delta: float) -> int:
 
 
 @kernel
-def _learn(
-    rows: Any,
-    y: Floats,
-    weight: Floats,
-    squared_norms: Floats,
-    margin: float,
-    scale: float,
-    bias_rate: float,
-    w: Any,
-    counters: Any,
-    M: int,
-    order: Any,
-    members: Any,
-    rng: Words,
-    epoch: Epoch,
-    multiplicity: int,
-    mini_epochs: int,
-    budget: int,
-) -> Epoch:
-    """Full epochs and mini-epochs until ``budget`` rows are visited or a full epoch moves nothing."""
-    b, position, minis, active, moved, settled, visits, updates, entries = epoch
+def _best_change(short: float, q: float, M: int) -> int:
+    """The number of updates that raises the dual most, the nearest integer to short / q; within -M and M.
+
+    An empty row (q = 0) goes straight to its bound.
+    """
+    best = min(max(short / q, -float(M)), float(M)) if q > 0.0 else (float(M) if short > 0.0 else -float(M))
+    return math.ceil(best - 0.5) if best > 0.0 else math.floor(best + 0.5)
+
+
+@kernel
+def _learn(batch: Any, margin: float, geometry: Any, state: Any, limits: Any, budget: int) -> Cursor:
+    """Full epochs and mini-epochs until ``budget`` rows are visited or a full epoch moves nothing.
+
+    For row i, with q = c_i (scale |x_i|^2 + bias_rate) / M and t the nearest integer to (margin - y_i s) / q,
+    within the multiplicity and such that 0 <= I_i + t <= M:
+        I_i += t,    w += scale c_i y_i t/M x_i,    b += bias_rate c_i y_i t/M
+    """
+    rows, y, weight, squared_norms = batch
+    scale, _, bias_rate = geometry
+    multiplicity, mini_epochs = limits
+    w, counters, M, rng = state.w, state.counters, state.M, state.rng
+    all_rows, active_rows = state.rows, state.active_rows
+    b, position, minis, active, moved, settled, counts = state.cursor
+    visits, updates, entries = counts
     stop = visits + budget
     while visits < stop and not settled:
         full = minis < 0
-        rest = order if full else members
-        count = order.shape[0] if full else active
+        rest = all_rows if full else active_rows
+        count = all_rows.shape[0] if full else active
         if position < 0:
             position = 0
             moved = 0
@@ -222,29 +219,15 @@ def _learn(
             if full:
                 active = 0
         while position < count and visits < stop:
-            if position + _FAR < count:
-                ahead = rest[position + _FAR]
-                rows.prefetch_offsets(ahead)
-                prefetch(counters, ahead)
-                prefetch(y, ahead)
-                prefetch(weight, ahead)
-                prefetch(squared_norms, ahead)
-            if position + _NEAR < count:
-                rows.prefetch_row(rest[position + _NEAR])
+            fetch_ahead(batch, rest, position, count)
+            fetch_number(counters, rest, position, count)
             i = rest[position]
             position += 1
             visits += 1
             entries += rows.count(i)
             short = margin - y[i] * (rows.dot(i, w) + b)
             q = weight[i] * (scale * squared_norms[i] + bias_rate) / M
-            # the number of updates that raises the dual most; an empty row goes straight to its bound
-            best = (
-                min(max(short / q, -float(M)), float(M))
-                if q > 0.0
-                else (float(M) if short > 0.0 else -float(M))
-            )
-            change = math.ceil(best - 0.5) if best > 0.0 else math.floor(best + 0.5)
-            change = min(max(change, -multiplicity), multiplicity)
+            change = min(max(_best_change(short, q, M), -multiplicity), multiplicity)
             counter = int(counters[i])
             change = min(max(change, -counter), M - counter)
             if change != 0:
@@ -257,7 +240,7 @@ def _learn(
                 updates += 1
                 entries += rows.count(i)
             if full and (change != 0 or 0 < counter < M):
-                members[active] = i
+                active_rows[active] = i
                 active += 1
         if position < count:
             break
@@ -268,4 +251,4 @@ def _learn(
             minis = -1
         else:
             minis = 0 if full else minis + 1
-    return Epoch(b, position, minis, active, moved, settled, visits, updates, entries)
+    return Cursor(b, position, minis, active, moved, settled, Counts(visits, updates, entries))

@@ -35,8 +35,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.geometry import DualGeometry
-from ...core.losses import Loss
 from ...core.problem import Evaluation, Point, Problem
 from ...data.fetching import fetch_ahead, fetch_number
 from ...data.rows import Batch
@@ -52,6 +50,7 @@ from ..order import Order
 from . import averaging
 from .averaging import AVERAGE, LAST, OUTPUTS, Suffix
 from .start import dual_start
+from .sweeper import Subproblem
 
 RANDOM, PERMUTATION, CYCLIC, IMPORTANCE, GAPS = ORDERS = (
     "random",
@@ -141,19 +140,10 @@ class OrderedSweeper:
         sums = DualSums(np.zeros(size), np.zeros(size, dtype=np.int64))
         return Sweeps(order, Alias(np.zeros(0), np.zeros(0, dtype=np.uint32)), sums, Cursor(b))
 
-    def sweep(
-        self,
-        batch: Batch,
-        loss: Loss,
-        geometry: DualGeometry,
-        w: Floats,
-        beta: Floats,
-        state: Sweeps,
-        budget: int,
-    ) -> Sweeps:
+    def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, budget: int) -> Sweeps:
         """Make that many visits."""
         stop = state.cursor.counts.visits + budget
-        cursor = _ascend(batch, loss, geometry, w, beta, state, ORDERS.index(self.order), stop)
+        cursor = _ascend(*rows, w, beta, state, ORDERS.index(self.order), stop)
         return state._replace(cursor=cursor)
 
 
@@ -247,9 +237,7 @@ class SDCA(Solver[State]):
         while now < end:
             stop = int(min(end, averaging.next_event(self.output, state.suffix, now)))
             w, beta, sweeps = state.w, state.beta, state.sweeps
-            sweeps = self._sweeper.sweep(
-                problem.source.batch, problem.loss, problem.dual_geometry, w, beta, sweeps, stop - now
-            )
+            sweeps = self._sweeper.sweep(Subproblem.of(problem), w, beta, sweeps, stop - now)
             now, state = stop, state._replace(sweeps=sweeps)
             if stop < end or stop == averaging.next_event(self.output, state.suffix, stop - 1):
                 rng = sweeps.order.rng

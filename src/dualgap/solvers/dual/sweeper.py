@@ -8,18 +8,32 @@ it.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from ...core.geometry import DualGeometry
 from ...core.losses import Loss
+from ...core.problem import Problem
 from ...data.rows import Batch
 from ...runtime.arrays import Floats
 
 S = TypeVar("S")
 
 
+class Subproblem(NamedTuple):
+    """The rows at hand, with the loss and how dual steps move the model."""
+
+    batch: Batch
+    loss: Loss
+    geometry: DualGeometry
+
+    @classmethod
+    def of(cls, problem: Problem) -> Subproblem:
+        """All rows of a problem in memory."""
+        return cls(problem.source.batch, problem.loss, problem.dual_geometry)
+
+
 class DualSweeper(Protocol[S]):
-    """Coordinate ascent over the rows of a batch: for row i, with s = <w, x_i> + b and q its curvature,
+    """Coordinate ascent over the rows at hand: for row i, with s = <w, x_i> + b and q its curvature,
 
         beta_i' = argmax -phi*(-beta') - s (beta' - beta_i) - q/2 (beta' - beta_i)^2
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
@@ -31,8 +45,6 @@ class DualSweeper(Protocol[S]):
         """The state before the first visit."""
         ...
 
-    def sweep(
-        self, batch: Batch, loss: Loss, geometry: DualGeometry, w: Floats, beta: Floats, state: S, budget: int
-    ) -> S:
+    def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: S, budget: int) -> S:
         """Make at most ``budget`` visits."""
         ...

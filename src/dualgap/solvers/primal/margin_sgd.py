@@ -32,7 +32,7 @@ from ...training.solver import Capabilities, Solver, Status
 from ...training.stopping import Reason
 from ..order import Order
 from .growing_margin import Cursor, Manner, State, present
-from .options import BIASES, bias_step_option, duals_option, margin_of, precision_option
+from .options import BIASES, bias_step_option, duals_option, precision_option
 from .polishing import Polished, polish_option
 
 
@@ -99,7 +99,7 @@ class MarginSGD(Solver[State]):
         if problem.bias.free:  # the proposition has no such bias
             return math.inf
         half = 0.5 * cursor.sums.r / (problem.lam * cursor.t**2)
-        dual = margin_of(problem) * cursor.sums.M / cursor.t - half
+        dual = problem.loss.margin * cursor.sums.M / cursor.t - half
         return problem.evaluate(point).primal / dual - 1.0 if dual > 0.0 else math.inf
 
     def _ended(self, state: State) -> Reason | None:

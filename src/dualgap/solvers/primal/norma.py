@@ -41,7 +41,7 @@ class Norma(Averaged):
 
     def rate(self, problem: Problem) -> Rate:
         """1/sqrt(t), from the step that balances the two terms of the regret bound for |w| = 1/sqrt(lam)."""
-        longest = math.sqrt(problem.max_squared_norm) or 1.0
+        longest = math.sqrt(float(problem.source.squared_norms.max())) or 1.0
         eta0 = self.eta0 or min(1.0 / (math.sqrt(problem.lam) * longest), 1.0 / problem.lam)
         return check_rate(make_rate(SQRT, eta0), problem.lam)
 

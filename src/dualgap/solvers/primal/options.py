@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.losses import Hinge
-from ...core.problem import Problem
 from ...runtime.options import option
 
 PRECISIONS = ("float64", "float32")
@@ -35,9 +33,3 @@ def eta0_option(otherwise: str = "the best on 1,000 rows") -> Any:
     """The option ``eta0``, which is chosen by the solver where it is 0."""
     return option(0.0, f"the first learning rate (0: {otherwise})", low=0)
 
-
-def margin_of(problem: Problem) -> float:
-    """The margin of the hinge, for solvers of that loss alone."""
-    loss = problem.loss
-    assert isinstance(loss, Hinge)
-    return loss.margin

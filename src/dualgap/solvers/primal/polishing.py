@@ -18,6 +18,7 @@ from ...runtime.arrays import Floats
 from ...runtime.options import option
 from ..dual.sdca import OrderedSweeper
 from ..dual.start import dual_start
+from ..dual.sweeper import Subproblem
 from ..exact_bias import centred, prox_strength
 
 
@@ -48,5 +49,5 @@ class Polished:
         w, b, beta = dual_start(problem, Point(np.zeros(source.d), b, beta))
         state = sweeper.begin(source.batch, b, visits, source.d)
         budget = self.polish * problem.epoch_size
-        sweeper.sweep(source.batch, problem.loss, problem.dual_geometry, w, beta, state, budget)
+        sweeper.sweep(Subproblem.of(problem), w, beta, state, budget)
         return beta

@@ -14,8 +14,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from ...core.problem import Point, Problem
 from ...data.sources import View
 from ...runtime.errors import InputError
@@ -74,10 +72,11 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
 
 
 def _head(problem: Problem, count: int) -> Problem:
-    """The problem of the first rows of positive weight alone."""
+    """The problem of the first rows alone, unless all of them have weight 0."""
     source = problem.source
-    if source.epoch_size <= count or not isinstance(source, View):
+    assert isinstance(source, View)
+    last = min(count, source.n)
+    if last == source.n or not source.weight[:last].any():
         return problem
-    last = int(np.flatnonzero(source.weight)[count - 1]) + 1
     head = View(source.data.head(last), source.y[:last], source.weight[:last])
     return Problem(head, problem.loss, problem.lam, problem.bias)

@@ -16,7 +16,7 @@ three quarters of them and more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -26,6 +26,7 @@ from ...core.problem import Problem
 from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
+from .smoothed_losses import Smoothing
 
 FORCING = 0.1  # conjugate gradients end where the residual is this part of the gradient
 ROUNDS = 250  # or after so many products
@@ -36,13 +37,6 @@ WHOLE = 12  # the same where the sample may be all rows, because H is the same e
 CUBES = 240  # d^3, likewise: what the factors may cost
 
 
-class Smoothing(NamedTuple):
-    """A loss with a kink is smoothed about these duals; gamma = 0 is the loss itself."""
-
-    gamma: float
-    centre: Floats
-
-
 class Quadratic:
     """The model at the point of these scores; it counts the rows and entries that its products read."""
 
@@ -51,7 +45,7 @@ class Quadratic:
         strength = problem.bias.strength(problem.lam)
         self.lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
         self.strength = strength if strength < np.inf else 1.0
-        self.exact = bool(getattr(problem.loss, "quadratic", False))
+        self.exact = problem.loss.quadratic
         self.ridge = np.append(np.full(self.source.d, problem.lam), self.strength)
         self.h = np.empty(self.source.n)
         self.reused = np.zeros(self.source.n)
@@ -59,17 +53,8 @@ class Quadratic:
 
         def visit(part: Part) -> Any:
             scale, span = 1.0 / problem.total_weight, part.span
-            gamma, centre = smoothing.gamma, smoothing.centre[span]
-            some = (
-                part.batch.rows,
-                part.batch.y,
-                part.batch.weight,
-                problem.loss,
-                gamma,
-                centre,
-                scores[span],
-            )
-            return np.array(_curvatures(*some, scale, self.h[span]))
+            own = smoothing.of(part)
+            return np.array(_curvatures(part.batch, problem.loss, own, scores[span], scale, self.h[span]))
 
         curved, entries = self.source.reduce(visit, np.add)
         self.curved, self.curved_entries = int(curved), int(entries)  # rows of h > 0, and what they hold
@@ -207,17 +192,11 @@ class Quadratic:
 
 @kernel
 def _curvatures(
-    rows: Any,
-    y: Floats,
-    weight: Floats,
-    loss: Any,
-    gamma: float,
-    centre: Floats,
-    scores: Floats,
-    scale: float,
-    h: Floats,
+    batch: Any, loss: Any, smoothing: Any, scores: Floats, scale: float, h: Floats
 ) -> tuple[int, int]:
     """Fill in h; the number of rows with h > 0, and of their entries."""
+    rows, y, weight, _ = batch
+    gamma, centre = smoothing
     curved = entries = 0
     for i in range(y.shape[0]):
         h[i] = scale * weight[i] * smoothed_curvature(loss, gamma, centre, i, y[i], scores[i])

@@ -418,10 +418,8 @@ def test_a_flipped_byte_does_no_harm_to_training_from_disk(
 
     copy.write_bytes(content)
     expected, complaints = chunks(), set()
-    for place in [
-        *range(0, len(content), 5),
-        *range(7, len(content), 8),
-    ]:  # every eighth byte is the sign of an int64
+    # every eighth byte is the sign of an int64
+    for place in [*range(0, len(content), 5), *range(7, len(content), 8)]:
         damaged = bytearray(content)
         damaged[place] ^= 0xFF
         copy.write_bytes(damaged)

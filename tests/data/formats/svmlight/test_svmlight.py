@@ -746,6 +746,7 @@ def test_a_damaged_file_is_refused_or_read_but_never_breaks(write: Any) -> None:
 START = 1_000_000  # bytes of text: of large files scikit-learn takes too long to read the rest
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_real_files_as_scikit_learn_reads_them(data_folder: Path, tmp_path: Path) -> None:
     from sklearn.datasets import load_svmlight_file

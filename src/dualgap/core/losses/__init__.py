@@ -1,0 +1,41 @@
+"""Losses ``phi(score, y)``: ``contract`` states what one is, the registry names them.
+
+Nothing outside this package asks which loss it has.
+"""
+
+from __future__ import annotations
+
+from .contract import Loss
+from .functions import boxed, clip, soft
+from .logistic import Logistic, log1p, logistic_dual, sigmoid
+from .margin import HardMargin, Hinge, ModifiedHuber, SmoothHinge, SquaredHinge
+from .registry import LOSSES, checked, make_loss, parameters_of
+from .regression import Absolute, EpsilonInsensitive, Huber, Squared, SquaredEpsilonInsensitive
+from .smoothing import smoothed_curvature, smoothed_dual
+
+__all__ = [
+    "LOSSES",
+    "Absolute",
+    "EpsilonInsensitive",
+    "HardMargin",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "ModifiedHuber",
+    "SmoothHinge",
+    "Squared",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+    "boxed",
+    "checked",
+    "clip",
+    "log1p",
+    "logistic_dual",
+    "make_loss",
+    "parameters_of",
+    "sigmoid",
+    "smoothed_curvature",
+    "smoothed_dual",
+    "soft",
+]

@@ -1,0 +1,89 @@
+"""Losses by name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...runtime.checks import shown
+from ...runtime.errors import InputError, nearest
+from .contract import Loss
+from .logistic import Logistic
+from .margin import Hinge, ModifiedHuber, SmoothHinge, SquaredHinge
+from .regression import Absolute, EpsilonInsensitive, Huber, Squared, SquaredEpsilonInsensitive
+
+LOSSES: dict[str, type[Any]] = {
+    loss.name: loss
+    for loss in (
+        Hinge,
+        SmoothHinge,
+        SquaredHinge,
+        Logistic,
+        ModifiedHuber,
+        Squared,
+        Huber,
+        Absolute,
+        EpsilonInsensitive,
+        SquaredEpsilonInsensitive,
+    )
+}
+
+
+# Other names, most of them scikit-learn's, with the parameters for which the functions are the same.
+_ALIASES: dict[str, tuple[str, dict[str, float]]] = {
+    "log-loss": ("logistic", {}),
+    "log": ("logistic", {}),
+    "squared-error": ("squared", {"scale": 0.5}),  # scikit-learn has (s - y)^2 / 2
+    "absolute-error": ("absolute", {}),
+    "perceptron": ("hinge", {"margin": 0.0}),
+}
+_ABSENT = ("crammer-singer", "exponential", "gamma", "pinball", "poisson", "quantile", "tweedie")
+
+
+def make_loss(spec: str | Loss) -> Loss:
+    """A loss from its name (``"hinge"``) or name and parameters (``"huber:threshold=2"``); a loss as it is.
+
+    Names may be written with underscores, as scikit-learn does.
+    """
+    if not isinstance(spec, str):
+        if type(spec) not in LOSSES.values():
+            raise InputError(f"loss={shown(spec)} is not a loss; {nearest(str(spec), LOSSES)}")
+        return checked(spec)
+    given, _, rest = spec.partition(":")
+    name, parameters = given.replace("_", "-"), {}
+    if name in _ALIASES:
+        name, parameters = _ALIASES[name][0], dict(_ALIASES[name][1])
+    if name in _ABSENT:
+        raise InputError(f"the loss {given!r} is not offered; there are: {', '.join(sorted(LOSSES))}")
+    if name not in LOSSES:
+        raise InputError(f"unknown loss {shown(given)}; {nearest(name, LOSSES)}")
+    cls = LOSSES[name]
+    for part in filter(None, rest.split(",")):
+        key, equals, text = part.partition("=")
+        if key not in parameters_of(cls):
+            raise InputError(f"loss {name!r} has no parameter {key!r}; {nearest(key, parameters_of(cls))}")
+        try:
+            parameters[key] = float(text)
+        except ValueError:
+            raise InputError(
+                f"loss {name!r}: {key}={text!r} is not a number; write it as {name}:{key}=1.5"
+            ) from None
+        if not equals:
+            raise InputError(f"loss {name!r}: give {key} a value, as in {name}:{key}=1.5")
+    return checked(cls(**parameters))
+
+
+def parameters_of(loss: Loss | type[Any]) -> dict[str, float]:
+    """The parameters a user may set, with their defaults (or values, of an instance)."""
+    found = loss._field_defaults if isinstance(loss, type) else loss._asdict()
+    return {key: value for key, value in found.items() if key != "unit"}
+
+
+def checked(loss: Loss) -> Loss:
+    """The same loss with float parameters, or an error that names the one out of range."""
+    values = {key: float(value) for key, value in loss._asdict().items()}
+    for key, value in values.items():
+        if not math.isfinite(value) or value < 0.0 or (key in loss.positive and value == 0.0):
+            kind = "positive" if key in loss.positive else "non-negative"
+            raise InputError(f"loss {loss.name!r}: {key}={value!r} must be a {kind} finite number")
+    return type(loss)(**values)
