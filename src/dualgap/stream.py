@@ -4,11 +4,14 @@ Only solvers of the primal problem can do this, and only with lam: ``lam/2 |w|^2
 on the number of rows still to come, C does. After several chunks the model equals that of a single fit over
 the same rows with ``order="given"`` after as many visits. Rows are not kept, so there are no duals and no
 certificate.
+
+That makes it a training loop of its own, beside ``training/loop.py``: each chunk is a problem, and one call
+of the solver's ``step`` presents all its rows. There are no records, no stopping rules and no best point so
+far; the model is the solver's present point.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,7 @@ from .runtime.arrays import Floats
 from .runtime.checks import number
 from .runtime.errors import InputError
 from .solvers import SOLVERS, check_regulariser, check_seed, make_solver
-from .solvers.primal.options import rebound
+from .solvers.primal.row_by_row import RowByRow, State
 
 
 class Stream:
@@ -64,32 +67,18 @@ class Stream:
                 raise InputError(
                     f"{key}={options[key]!r} is nothing for a stream, which has {key}={value!r}; leave it out"
                 )
-        options = {**options, "order": "given", "duals": False}
         check_regulariser(solver, self.lam)
-        made: Any = make_solver(solver, options, seed=seed, loss=self.loss, bias=self.bias.kind)
-        # tstart=0 stands for one epoch, whose length a stream does not know
-        self.solver: Any = replace(made, tstart=1) if getattr(made, "tstart", 1) == 0 else made
-        if getattr(self.solver, "average", False) and self.solver.weights == "full":
-            raise InputError(
-                "weights='full' depends on the longest of all rows, which a stream does not know; "
-                "use weights='simple'"
-            )
-        if getattr(made, "voted", False):
-            raise InputError(
-                "voted needs the training rows again, and a stream keeps none; use averaged=True"
-            )
-        if isinstance(getattr(made, "preconditioner", None), str) and made.preconditioner != "identity":
-            raise InputError(
-                f"preconditioner={made.preconditioner!r} depends on all rows; give a diagonal or a matrix"
-            )
+        made = make_solver(solver, options, seed=seed, loss=self.loss, bias=self.bias.kind)
+        assert isinstance(made, RowByRow)
+        self.solver: RowByRow[Any, Any] = made.for_stream()
         self.classes = classes
         self.d = 0
-        self.state: Any = None
+        self.state: State[Any, Any] | None = None
 
     @staticmethod
     def solvers() -> list[str]:
         """The solvers that can learn from a stream."""
-        return [name for name, solver in SOLVERS.items() if getattr(solver, "streams", False)]
+        return [name for name, solver in SOLVERS.items() if solver.capabilities.streams]
 
     def learn(self, X: Any, y: Any, sample_weight: Any = None) -> Stream:
         """Present these rows, in this order."""
@@ -102,21 +91,22 @@ class Stream:
         # a weight multiplies the loss of its row; N counts rows, as the sum of all weights is not known
         problem = Problem(source, self.loss, self.lam, self.bias, total_weight=float(source.epoch_size))
         if self.state is None:
-            self.state = self.solver.start(problem, None)
-        elif self.d != source.d:
+            state = self.solver.start(problem, None)
+        elif self.d == source.d:
+            state = self.state.before(source.batch)
+        else:
             raise InputError(
                 f"X has {source.d} columns and the rows before had {self.d}; they must be equally many"
             )
         self.d = source.d
-        state = rebound(problem, self.state)
-        self.state = self.solver.step(problem, state, problem.epoch_size, None)
+        self.state, _ = self.solver.step(problem, state, problem.epoch_size, None)
         point = self.solver.point(problem, self.state)
         self.coef: Floats = point.w
         self.intercept = float(point.b)
         return self
 
     @property
-    def steps(self) -> int:
+    def visits(self) -> int:
         """How many rows have been learned from."""
         return 0 if self.state is None else int(self.state.counts.visits)
 

@@ -10,7 +10,7 @@ import pytest
 import dualgap
 from dualgap.solvers import SOLVERS, can_have, can_train
 from dualgap.solvers.primal.polishing import Polished
-from dualgap.solvers.primal.sgd_s import MarginErrors
+from dualgap.solvers.primal.margin_sgd import MarginSGD
 from support.problems import noisy
 
 N = 120
@@ -18,7 +18,7 @@ EVERY = (10, 37, 100, N, 2 * N)
 
 
 GAPS = {"asdca": 0.05}  # 1e-4 for others
-PRIMAL = Polished, MarginErrors
+PRIMAL = Polished, MarginSGD
 
 
 def biases(*, primal: bool) -> list[tuple[str, str]]:

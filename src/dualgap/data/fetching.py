@@ -13,7 +13,7 @@ from ..runtime.jit import kernel, prefetch
 FAR, NEAR = 12, 5  # visits
 
 
-@kernel
+@kernel(forceinline=True)
 def fetch_ahead(batch: Any, order: Any, position: int, end: int) -> None:
     """Ask for the rows of a batch that are visited `FAR` and `NEAR` places after ``position`` in
     ``order[:end]``.
@@ -29,7 +29,7 @@ def fetch_ahead(batch: Any, order: Any, position: int, end: int) -> None:
         rows.prefetch_row(order[position + NEAR])
 
 
-@kernel
+@kernel(forceinline=True)
 def fetch_number(numbers: Any, order: Any, position: int, end: int) -> None:
     """Ask for one number of the row that is visited `FAR` places after ``position`` in ``order[:end]``."""
     if position + FAR < end:

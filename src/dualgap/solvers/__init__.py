@@ -29,14 +29,12 @@ from .out_of_core.block import BlockMinimisation, SelectiveBlockMinimisation
 from .out_of_core.cached_loops import CachedLoops
 from .primal.asgd import ASGD
 from .primal.implicit import Implicit
+from .primal.margin_sgd import SGDm, SGDr, SGDs
 from .primal.norma import Norma
 from .primal.pegasos import Pegasos
 from .primal.perceptron import Perceptron
 from .primal.sgd import SGD
-from .primal.sgd_m import SGDm
 from .primal.sgd_qn import SGDQN
-from .primal.sgd_r import SGDr
-from .primal.sgd_s import SGDs
 from .primal.svmsgd import SvmSgd
 from .second_order.newton import Newton
 

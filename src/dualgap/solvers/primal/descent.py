@@ -1,5 +1,5 @@
-"""Stochastic gradient descent, one row a step: the engine of ``sgd``, ``svmsgd``, ``asgd``, ``norma``,
-``perceptron``.
+"""Stochastic gradient descent, one row a step: what ``sgd``, ``svmsgd``, ``asgd``, ``norma`` and
+``perceptron`` are made of.
 
     step t = 1, 2, ...:   w <- (1 - eta_t lam) w - eta_t phi'(<w, x> + b, y) x
 
@@ -7,127 +7,72 @@ w is kept as ``s v``: s takes in the shrinking, and v takes in s before it vanis
 entries of its row. The mean of the iterates with weights rho_t, taken before their steps, is kept beside it:
 ``sum of rho_t w = past v + u``, and a move of v by a multiple of a row moves u by that multiple times -past.
 A constant feature rho is one more coordinate; a bias that is not regularised takes ``bias_step`` times the
-step of the others and does not shrink. A weight multiplies its row's loss by c n/N.
-
-A dual point comes from means of -phi' row by row, in which the k-th look at a row has a weight in proportion
-to k: early slopes are forgotten. They are convex combinations of slopes, so they stay in the box.
+step of the others and does not shrink.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ...core.geometry import PrimalGeometry
 from ...core.losses import Loss
-from ...core.problem import Evaluation, Point, Problem
-from ...runtime.arrays import Floats, Words
-from ...runtime.errors import InputError
-from ...runtime.jit import kernel, prefetch
-from ...runtime.random import ORDERS, PERMUTATION, generator, lay_out
+from ...core.problem import Point, Problem
+from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
-from ...training.stopping import Reason
-from ..dual.averaging import clipped
-from .options import (
-    BIASES,
-    PRECISIONS,
-    bias_step_option,
-    constant_feature,
-    duals_option,
-    not_negative,
-    one_of,
-    precision_option,
-)
-from .polishing import Polished, polish_option
+from ...runtime.errors import InputError
+from ...runtime.jit import kernel
+from ...runtime.options import option
+from .options import precision_option
 from .rates import Rate
+from .row_by_row import RowByRow, State, intercepts, next_pick
+from .slopes import note_slope
 
 SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
-_FAR, _NEAR = 12, 5  # steps ahead at which a row's numbers, and then its entries, are fetched
 
 
-class Walk(NamedTuple):
-    """Where the solver stands; w = s v."""
-
-    t: int
-    position: int  # in the epoch; -1 before it is ordered
-    s: float
-    v_bias: float
-    b: float  # a bias that is not regularised
-    past: float
-    u_bias: float
-    r: float  # the sum of rho_t
-    visits: int
-    updates: int
-    entries: int
-
-
-class State(NamedTuple):
-    """w = s v; the mean is (past v + u) / r."""
+class Model(NamedTuple):
+    """w = s v; the mean of the iterates is (past v + u) / r."""
 
     v: Any  # float64 or float32
     u: Floats  # empty where no mean is asked for
-    slopes: Floats  # means of -phi'; empty where no duals are kept
-    looks: Any  # uint32: how many
-    rows: Any  # uint32, of positive weight
-    picks: Any  # uint32: the rows of an epoch
-    rng: Words
-    walk: Walk
     rate: Rate
-    paused: bool = False
-
-    @property
-    def counts(self) -> Counts:
-        """What the loop wants to know."""
-        return Counts(self.walk.visits, self.walk.updates, self.walk.entries)
 
 
-@dataclass(frozen=True)
-class RowByRow(Polished):
-    """What solvers of the primal problem that look at one row a step share."""
+class Cursor(NamedTuple):
+    """Where the solver stands; the coordinate of the constant feature has its own s v, past v + u."""
 
-    seed: int = field(default=0, metadata={"help": "seed of the random order"})
-    order: str = field(
-        default=PERMUTATION,
-        metadata={"help": "permutation (a fresh one each epoch), random (with replacement) or given"},
-    )
-    duals: bool = duals_option()
-    bias_step: float = bias_step_option()
-    polish: int = polish_option()
+    position: int = -1
+    s: float = 1.0
+    v_bias: float = 0.0
+    b: float = 0.0  # a bias that is not regularised
+    past: float = 0.0
+    u_bias: float = 0.0
+    r: float = 0.0  # the sum of rho_t
+    counts: Counts = Counts()
 
-    biases = BIASES
-    streams = True  # rows may come and go
 
-    def __post_init__(self) -> None:
-        self.check_polish()
-        one_of(self, "order", ORDERS)
-        not_negative(self, "bias_step")
+class Manner(NamedTuple):
+    """How steps are made and averaged."""
 
-    def finished(self, state: Any) -> Reason | None:
-        """Only a gap or a limit ends it."""
-        return None
+    how: int  # the order
+    mean_from: int  # the first step of the mean
+    discount: float  # rho_t = eta_t - discount eta_t^2, or 1 where it is negative
 
 
 @dataclass(frozen=True)
-class Descent(RowByRow):
-    """What the solvers that stand on this engine share; each says what it descends, and how fast."""
+class Descent(RowByRow[Model, Cursor]):
+    """Stochastic gradient descent; subclasses choose the learning rate, and what is averaged."""
 
     precision: str = precision_option()
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of(self, "precision", PRECISIONS)
-
-    # what a solver chooses
-
-    def descended(self, problem: Problem) -> tuple[Loss, float]:
-        """The loss and lam of the steps."""
-        return problem.loss, problem.lam
-
+    @abstractmethod
     def rate(self, problem: Problem) -> Rate:
         """The learning rate."""
-        raise NotImplementedError
 
     def mean_from(self, problem: Problem) -> float:
         """The step from which on iterates are averaged; infinite: none is."""
@@ -137,70 +82,62 @@ class Descent(RowByRow):
         """``rho_t = eta_t - discount eta_t^2``, or 1 where it is negative."""
         return -1.0
 
-    # what the loop wants
+    def manner(self, problem: Problem) -> Manner:
+        """How steps are made and averaged."""
+        first = self.mean_from(problem)
+        if not math.isfinite(first):
+            return Manner(self.how, -1, -1.0)
+        return Manner(self.how, int(first), self.discount(problem))
 
-    def start(self, problem: Problem, warm: Point | None) -> State:
-        """Begin at w = 0, or at the model of a warm start."""
-        n, d = problem.source.n, problem.source.d
+    def begin(self, problem: Problem, warm: Point | None) -> tuple[Model, Cursor]:
+        """Model and cursor at w = 0, or at the model of a warm start."""
+        d = problem.source.d
         averaged = math.isfinite(self.mean_from(problem))
         v = np.zeros(d, dtype=np.float64 if averaged else self.precision)  # the lazy mean wants exact moves
-        b = 0.0
         if warm is not None:
             v[:] = warm.w
-            b = float(warm.b)
-        free = problem.bias.kind == "exact"
-        rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
-        u = np.zeros(d if averaged else 0)
-        slopes, looks = np.zeros(n if self.duals else 0), np.zeros(n if self.duals else 0, dtype=np.uint32)
-        walk = Walk(0, -1, 1.0, 0.0 if free else b, b if free else 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
-        return State(v, u, slopes, looks, rows, rows.copy(), generator(self.seed), walk, self.rate(problem))
+        v_bias, b = intercepts(problem, warm)
+        return Model(v, np.zeros(d if averaged else 0), self.rate(problem)), Cursor(v_bias=v_bias, b=b)
 
-    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
-        """Make that many steps."""
-        (part,) = problem.source.parts()
-        loss, lam = self.descended(problem)
-        first = self.mean_from(problem)
-        walk = _descend(
-            *part.batch,
-            loss,
-            lam,
-            problem.epoch_size / problem.total_weight,
-            constant_feature(problem),
-            self.bias_step if problem.bias.kind == "exact" else 0.0,
-            state.v,
-            state.u,
-            state.slopes,
-            state.looks,
-            state.rows,
-            state.picks,
-            state.rng,
-            state.walk,
-            state.rate,
-            ORDERS.index(self.order),
-            int(first) if math.isfinite(first) else -1,
-            self.discount(problem),
-            state.walk.visits + budget,
-        )
-        return state._replace(walk=Walk(*walk))
+    def visit(
+        self,
+        problem: Problem,
+        loss: Loss,
+        geometry: PrimalGeometry,
+        state: State[Model, Cursor],
+        stop: int,
+    ) -> State[Model, Cursor]:
+        """Make steps until ``stop`` rows have been visited in all."""
+        cursor = _descend(problem.source.batch, loss, geometry, state, self.manner(problem), stop)
+        return state._replace(cursor=cursor)
 
-    def point(self, problem: Problem, state: State) -> Point:
-        """The last model or the mean, and the means of the slopes as a dual point."""
-        w, b = model_of(state)
-        beta = clipped(problem, state.slopes) if self.duals else None
-        return Point(w, b, beta)
+    def model_of(self, state: State[Model, Cursor]) -> tuple[Floats, float]:
+        """The mean of the iterates, once there is one, or the last iterate."""
+        model, cursor = state.model, state.cursor
+        v = model.v.astype(np.float64)
+        if model.u.size and cursor.r > 0.0:
+            w = (cursor.past * v + model.u) / cursor.r
+            return w, (cursor.past * cursor.v_bias + cursor.u_bias) / cursor.r
+        return cursor.s * v, cursor.s * cursor.v_bias + cursor.b
 
 
-def model_of(state: State) -> tuple[Floats, float]:
-    """w and b: of the mean, where there is one."""
-    walk = state.walk
-    if state.u.size and walk.r > 0.0:
-        w = (walk.past * state.v.astype(np.float64) + state.u) / walk.r
-        return w, (walk.past * walk.v_bias + walk.u_bias) / walk.r
-    return walk.s * state.v.astype(np.float64), walk.s * walk.v_bias + walk.b
+@dataclass(frozen=True)
+class Averaged(Descent):
+    """Stochastic gradient descent that hands over the mean of its iterates from ``tstart`` on."""
+
+    tstart: int = option(0, "first step of the average (0: after one epoch)", low=0)
+
+    def mean_from(self, problem: Problem) -> float:
+        """As asked for, or after an epoch."""
+        return self.tstart or problem.epoch_size + 1
+
+    def for_stream(self) -> Self:
+        """The mean begins at once: a stream does not know how long an epoch is."""
+        return replace(super().for_stream(), tstart=self.tstart or 1)
 
 
 def check_rate(rate: Rate, lam: float) -> Rate:
-    """w must not change its sign by shrinking; the first step of 1/(lam t) may make it 0."""
+    """Refuse a rate at which shrinking changes the sign of w; the first step of 1/(lam t) may make it 0."""
     if rate.at(1) * lam > 1.0 + 1e-12:
         raise InputError(
             f"eta0={rate.eta0:g} makes a first step of {rate.at(1):g}; it must be at most 1/lam = "
@@ -210,59 +147,29 @@ def check_rate(rate: Rate, lam: float) -> Rate:
 
 
 @kernel
-def _descend(
-    rows: Any,
-    y: Floats,
-    weight: Floats,
-    squared_norms: Floats,
-    loss: Any,
-    lam: float,
-    ratio: float,
-    constant: float,
-    bias_step: float,
-    v: Any,
-    u: Any,
-    slopes: Floats,
-    looks: Any,
-    present: Any,
-    picks: Any,
-    rng: Words,
-    walk: Walk,
-    rate: Rate,
-    order: int,
-    mean_from: int,
-    discount: float,
-    stop: int,
-) -> Walk:
-    """Steps up to visit number ``stop``; orders are numbered as in ORDERS."""
-    t, position, s, v_bias, b, past, u_bias, r, visits, updates, entries = walk
-    n = picks.shape[0]
-    averaged, kept = u.shape[0] > 0, slopes.shape[0] > 0
+def _descend(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop: int) -> Cursor:
+    """Steps up to visit number ``stop``, with w = s v and (past v + u) / r the mean:
+
+    g = phi'(s (<v, x> + v_bias) + b, y),   s <- (1 - eta lam) s,   v <- v - eta weight_scale c g / s x
+    """
+    rows, y, weight, _ = batch
+    lam, weight_scale, rho2, bias_step = geometry
+    model, order, means, cursor = state
+    v, u, rate = model
+    how, mean_from, discount = manner
+    position, s, v_bias, b, past, u_bias, r, counts = cursor
+    visits, updates, entries = counts
+    averaged = u.shape[0] > 0
     while visits < stop:
-        if position < 0 or position >= n:
-            position = 0
-            lay_out(rng, order, present, picks)
-        if position + _FAR < n:
-            ahead = picks[position + _FAR]
-            rows.prefetch_offsets(ahead)
-            prefetch(y, ahead)
-            prefetch(weight, ahead)
-            if kept:
-                prefetch(slopes, ahead)
-                prefetch(looks, ahead)
-        if position + _NEAR < n:
-            rows.prefetch_row(picks[position + _NEAR])
-        i = picks[position]
+        position = next_pick(batch, order, position, how)
+        i = order.picks[position]
         position += 1
         visits += 1
-        t += 1
         entries += rows.count(i)
         slope = loss.derivative(y[i], s * (rows.dot(i, v) + v_bias) + b)
-        if kept:
-            looks[i] += np.uint32(1)
-            slopes[i] += (-slope - slopes[i]) * (2.0 / (looks[i] + 1.0))
-        eta = rate.at(t)
-        if averaged and t >= mean_from:
+        note_slope(means, i, -slope)
+        eta = rate.at(visits)
+        if averaged and visits >= mean_from:
             rho = eta * (1.0 - discount * eta) if discount >= 0.0 else 1.0
             past += rho * s
             u_bias += rho * b
@@ -283,14 +190,14 @@ def _descend(
             else:
                 s *= shrink
         if slope != 0.0:
-            push = -eta * ratio * weight[i] * slope
+            push = -eta * weight_scale * weight[i] * slope
             move = push / s
             rows.add(i, move, v)
-            v_bias += move * constant
+            v_bias += move * rho2
             entries += rows.count(i)
             if past != 0.0:
                 rows.add(i, -past * move, u)
-                u_bias -= past * move * constant
+                u_bias -= past * move * rho2
                 entries += rows.count(i)
             b += bias_step * push
             updates += 1
@@ -303,4 +210,4 @@ def _descend(
             past = 0.0
             v_bias *= s
             s = 1.0
-    return Walk(t, position, s, v_bias, b, past, u_bias, r, visits, updates, entries)
+    return Cursor(position, s, v_bias, b, past, u_bias, r, Counts(visits, updates, entries))

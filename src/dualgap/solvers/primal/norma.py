@@ -10,41 +10,34 @@ minimises the SVM's objective; other margins are for predicting online. A margin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from ...core.geometry import PrimalGeometry
 from ...core.losses import Hinge, Loss
 from ...core.problem import Problem
-from .descent import Descent, check_rate
-from .options import not_negative
+from ...runtime.options import option
+from .descent import Averaged, check_rate
+from .options import eta0_option
 from .rates import SQRT, Rate, make_rate
 
 
 @dataclass(frozen=True)
-class Norma(Descent):
+class Norma(Averaged):
     """Online gradient descent with a margin."""
 
-    margin: float = field(
-        default=1.0, metadata={"help": "rows with a margin of at most this cause an update"}
-    )
-    eta0: float = field(
-        default=0.0, metadata={"help": "the first learning rate (0: as the regret bound has it)"}
-    )
-    tstart: int = field(default=0, metadata={"help": "first step of the average (0: after one epoch)"})
+    margin: float = option(1.0, "rows with a margin of at most this cause an update", low=0)
+    eta0: float = eta0_option("as the regret bound has it")
 
     name = "norma"
     summary = (
         "online gradient descent with a margin and steps that fall as 1/sqrt(t), averaged, for the hinge loss"
     )
-    losses = ("hinge",)
+    capabilities = Averaged.capabilities._replace(losses=("hinge",))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        not_negative(self, "margin", "eta0", "tstart")
-
-    def descended(self, problem: Problem) -> tuple[Loss, float]:
-        """The hinge with this margin, a tie being an update: no number lies between the two margins."""
-        return at_most(self.margin), problem.lam
+    def descended(self, problem: Problem) -> tuple[Loss, PrimalGeometry]:
+        """The hinge with this margin; one met exactly is an update."""
+        return hinge_up_to(self.margin), problem.primal_geometry(self.bias_step)
 
     def rate(self, problem: Problem) -> Rate:
         """1/sqrt(t), from the step that balances the two terms of the regret bound for |w| = 1/sqrt(lam)."""
@@ -52,13 +45,9 @@ class Norma(Descent):
         eta0 = self.eta0 or min(1.0 / (math.sqrt(problem.lam) * longest), 1.0 / problem.lam)
         return check_rate(make_rate(SQRT, eta0), problem.lam)
 
-    def mean_from(self, problem: Problem) -> float:
-        """As asked for, or after an epoch."""
-        return self.tstart or problem.epoch_size + 1
 
-
-def at_most(margin: float) -> Loss:
-    """The hinge loss whose slope is not 0 at the margin itself."""
+def hinge_up_to(margin: float) -> Loss:
+    """The hinge loss whose slope is not 0 at the margin itself: that of the next larger float."""
     cls: type[Any] = Hinge
     hinge: Loss = cls(math.nextafter(margin, math.inf))
     return hinge

@@ -5,10 +5,8 @@
     w <- (1 - 1/t) w + 1/(lam t k) sum over A+ of y x
     w <- min(1, 1/(sqrt(lam) |w|)) w                           (projection, if asked for)
 
-w is kept as ``s v``: a step costs the entries of its batch, never O(d). s takes in the shrinking and the
-projection, and v takes in s before it vanishes. |w|^2 follows from the inner products at hand and is computed
-anew every so often, so that it does not drift. The first step multiplies w by 0, so a random start is
-forgotten at once. A margin of exactly 1 is no update. A weight multiplies its row's term by c n/N.
+The first step multiplies w by 0, so a random start is forgotten at once. A margin of exactly 1 is no update.
+A weight multiplies its row's term by c n/N. The steps are in ``pegasos_steps.py``.
 
 Random stopping (section 3.3 of the study that this follows): for a t drawn from 1..T, with probability 1/2 at
 least,
@@ -25,108 +23,95 @@ Counters of the updates that each row caused make a dual point once they are cli
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ...core.problem import Evaluation, Point, Problem
-from ...runtime.arrays import Floats, Words
-from ...runtime.errors import InputError
-from ...runtime.jit import kernel, prefetch
-from ...runtime.random import below, generator, resample, shuffle
+from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
+from ...runtime.errors import InputError
+from ...runtime.options import option
+from ...runtime.random import below, generator
+from ...training.solver import Capabilities, Solver, Status
 from ...training.stopping import Reason
 from ..dual import averaging
-from ..dual.averaging import AVERAGE, LAST, Suffix
-from .options import BIASES, bias_step_option, constant_feature, duals_option, not_negative, one_of
+from ..dual.averaging import AVERAGE, LAST, OUTPUTS, Suffix
+from ..order import Order
+from .options import BIASES, bias_step_option, duals_option
+from .pegasos_steps import EPOCHS, REPLACEMENT, SAMPLINGS, Cursor, Manner, Model, Scaled, make_steps
 from .polishing import Polished, polish_option
 
-REPLACEMENT, DISTINCT, EPOCHS = SAMPLINGS = ("replacement", "distinct", "epochs")
 ZERO, BALL = STARTS = ("zero", "ball")
-SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
-REFRESH = 1_000_000  # row visits, or 10 d, after which |w|^2 is computed anew
-_FAR, _NEAR = 12, 5  # rows ahead at which a row's numbers, and then its entries, are fetched
 DELTA = 0.5  # of the bound: the theorem's probability is 1/2
 
 
-class Walk(NamedTuple):
-    """Where the solver stands; w = s v."""
+class Attempt(NamedTuple):
+    """A run up to a step drawn at random, one of those of random stopping."""
 
-    steps: int
-    t: int  # steps that count for the learning rate
-    position: int  # in the rows laid out; -1: lay out more
-    s: float
-    square: float  # |w|^2, the constant feature included
-    v_bias: float  # the constant feature's part of v
-    b: float  # a bias that is not regularised
-    past: float  # the sum of all w so far is past v + u
-    u_bias: float
-    refreshed: int  # visits when the square was last computed anew
-    visits: int
-    updates: int
-    entries: int
+    number: int = 0
+    stop_at: int = -1  # the step at which it ends; -1: it does not
+    bound: float = 0.0  # what it has to prove
+    accepted: bool = False
+    before: Counts = Counts()  # of attempts given up
 
 
 class State(NamedTuple):
     """w = s v."""
 
-    v: Floats
-    u: Floats  # empty where no average is asked for
-    errors: Any  # int32: updates caused by each row; empty where no duals are kept
-    rows: Any  # uint32, of positive weight
-    picks: Any  # uint32: rows laid out for some batches
-    rng: Words
-    walk: Walk
+    model: Model
+    order: Order  # its picks are the rows of some batches
+    cursor: Cursor
     suffix: Suffix
-    before: Counts  # of attempts given up
-    stop_at: int  # the step at which this attempt ends; -1: it does not
-    bound: float  # what it has to prove
-    attempt: int
-    accepted: bool
-    paused: bool = False
+    attempt: Attempt
 
     @property
     def counts(self) -> Counts:
-        """What the loop wants to know."""
-        walk = self.walk
-        now = (walk.visits, walk.updates, walk.entries)
-        return Counts(*(then + more for then, more in zip(self.before, now, strict=True)))
+        """Work done so far, that of attempts given up included."""
+        pairs = zip(self.attempt.before, self.cursor.counts, strict=True)
+        return Counts(*(then + more for then, more in pairs))
+
+    @property
+    def weights(self) -> Floats:
+        """The last w and b in one vector."""
+        scaled = self.cursor.scaled
+        return np.append(scaled.s * self.model.v, scaled.s * scaled.v_bias + self.cursor.b)
+
+    @property
+    def total(self) -> Floats:
+        """The sum of the models of all steps so far, the present one left out; empty where no average is
+        asked for.
+        """
+        v, u, _ = self.model
+        if not u.size:
+            return u
+        past, u_bias = self.cursor.total
+        return np.append(past * v + u, past * self.cursor.scaled.v_bias + u_bias)
 
 
 @dataclass(frozen=True)
-class Pegasos(Polished):
+class Pegasos(Polished, Solver[State]):
     """Projected stochastic subgradient descent."""
 
-    seed: int = field(default=0, metadata={"help": "seed of the random rows"})
-    k: int = field(default=1, metadata={"help": "rows in a batch"})
-    projection: bool = field(
-        default=False, metadata={"help": "project w into the ball of radius 1/sqrt(lam)"}
+    seed: int = option(0, "seed of the random rows")
+    k: int = option(1, "rows in a batch", low=1)
+    projection: bool = option(False, "project w into the ball of radius 1/sqrt(lam)")
+    sampling: str = option(
+        REPLACEMENT,
+        "replacement, distinct (k different rows), or epochs (a fresh order, cut into batches)",
+        choices=SAMPLINGS,
     )
-    sampling: str = field(
-        default=REPLACEMENT,
-        metadata={
-            "help": "replacement, distinct (k different rows), or epochs (a fresh order, cut into batches)"
-        },
+    first_w: str = option(
+        ZERO, "zero, or ball: random inside the ball (the first step erases it)", choices=STARTS
     )
-    first_w: str = field(
-        default=ZERO, metadata={"help": "zero, or ball: random inside the ball (the first step erases it)"}
+    skip_lossless: bool = option(False, "do not advance t where a batch has no loss")
+    output: str = option(
+        LAST, "last, average (of the models from step T0 on) or random (one)", choices=OUTPUTS
     )
-    skip_lossless: bool = field(
-        default=False, metadata={"help": "do not advance t where a batch has no loss"}
-    )
-    output: str = field(
-        default=LAST, metadata={"help": "last, average (of the models from step T0 on) or random (one)"}
-    )
-    T0: int = field(
-        default=0,
-        metadata={"help": "first step of the average or the random choice (0: about half of the run)"},
-    )
-    stop_within: int = field(
-        default=0,
-        metadata={
-            "help": "stop at a random step of the first so many, and try again if it is bad (0: do not)"
-        },
+    T0: int = option(0, "first step of the average or the random choice (0: about half of the run)", low=0)
+    stop_within: int = option(
+        0, "stop at a random step of the first so many, and try again if it is bad (0: do not)", low=0
     )
     duals: bool = duals_option()
     bias_step: float = bias_step_option()
@@ -134,20 +119,10 @@ class Pegasos(Polished):
 
     name = "pegasos"
     summary = "projected stochastic subgradient descent with batches of k rows, for the hinge loss"
-    losses = ("hinge",)
-    biases = BIASES
+    capabilities = Capabilities(losses=("hinge",), biases=BIASES, own_stops=("stop_within",))
 
-    def __post_init__(self) -> None:
-        self.check_polish()
-        if self.k < 1:
-            raise InputError(f"k={self.k!r} must be a number of rows >= 1")
-        if self.stop_within < 0:
-            raise InputError(
-                f"stop_within={self.stop_within!r} must be a number of steps >= 0 (0: no random stopping)"
-            )
-        one_of(self, "sampling", SAMPLINGS)
-        one_of(self, "first_w", STARTS)
-        not_negative(self, "bias_step")
+    def check_together(self) -> None:
+        """Random stopping excludes other outputs."""
         averaging.check_output(self.output, self.T0)
         if self.stop_within and self.output != LAST:
             raise InputError(
@@ -155,20 +130,19 @@ class Pegasos(Polished):
                 f"output={self.output!r}"
             )
 
-    def check(self, problem: Problem, steps: float) -> None:
-        """What can be wrong with the options once the data and the length of the run are known."""
+    def check(self, problem: Problem, visits: float) -> None:
+        """A batch must have rows enough, and the run steps enough."""
         if self.k > problem.epoch_size:
             raise InputError(f"k={self.k} is more than the {problem.epoch_size} rows there are; lower k")
-        averaging.check_T0(self.T0, steps / self.k, f"steps of {self.k} rows")
-        if self.stop_within * self.k > steps:
+        averaging.check_T0(self.T0, visits / self.k, f"steps of {self.k} rows")
+        if self.stop_within * self.k > visits:
             raise InputError(
-                f"stop_within={self.stop_within} is beyond the run of {steps / self.k:.0f} steps; lower it "
-                "or raise "
-                "max_steps or max_epochs"
+                f"stop_within={self.stop_within} is beyond the run of {visits / self.k:.0f} steps; lower it "
+                "or raise max_visits or max_epochs"
             )
 
     def plan(self, problem: Problem, tol: float) -> list[str]:
-        """What the theory promises, in words."""
+        """The bound of random stopping."""
         T = self.stop_within or 100 * problem.epoch_size
         if problem.lam > 0.25 or self.sampling == EPOCHS or self.skip_lossless:
             return [
@@ -177,10 +151,9 @@ class Pegasos(Polished):
             ]
         lines = [
             f"pegasos: at a step drawn from the first {T:,}, the objective is with probability 1/2 or more "
-            "within "
-            f"{excess_bound(problem, T, self.projection):.3g} of its minimum, in mean form"
+            f"within {excess_bound(problem, T, self.projection):.3g} of its minimum, in mean form"
         ]
-        if problem.bias.kind == "exact":
+        if problem.bias.free:
             return [*lines, "that is without a bias: for bias=exact no bound is known"]
         return lines
 
@@ -188,244 +161,99 @@ class Pegasos(Polished):
         """Begin at 0, or inside the ball."""
         source = problem.source
         rows = np.flatnonzero(source.weight).astype(np.uint32)
-        rng = generator(self.seed)
         v, square = np.zeros(source.d), 0.0
         if self.first_w == BALL:
             direction = np.random.default_rng(self.seed)
             v = direction.normal(size=source.d)
             v *= direction.random() ** (1.0 / source.d) / (math.sqrt(problem.lam) * float(np.linalg.norm(v)))
             square = float(np.dot(v, v))
-        picks = np.zeros(self.k * max(1, rows.size // self.k), dtype=np.uint32)
         u = np.zeros(source.d if self.output == AVERAGE else 0)
         errors = np.zeros(source.n if self.duals else 0, dtype=np.int32)
+        picks = np.zeros(self.k * max(1, rows.size // self.k), dtype=np.uint32)
         suffix = averaging.begin(self.output, self.T0, source.d + 1, math.ceil(rows.size / self.k))
-        walk = Walk(0, 0, -1, 1.0, square, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0)
         bound = excess_bound(problem, self.stop_within, self.projection) if self.stop_within else 0.0
-        state = State(v, u, errors, rows, picks, rng, walk, suffix, Counts(), -1, bound, 0, False)
+        state = State(
+            Model(v, u, errors),
+            Order(rows, picks, generator(self.seed)),
+            Cursor(scaled=Scaled(square=square)),
+            suffix,
+            Attempt(bound=bound),
+        )
         return self._draw_stop(state) if self.stop_within else state
 
-    def step(self, problem: Problem, state: State, budget: int, last: Evaluation | None) -> State:
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
         """Make whole steps until the budget is spent."""
-        (part,) = problem.source.parts()
-        if not self.stop_within:  # it may have been asked for in a run that goes on here
-            state = state._replace(stop_at=-1, accepted=False)
-        end = state.walk.steps + max(1, math.ceil(budget / self.k))
-        if state.stop_at >= 0:
-            end = min(end, state.stop_at)
-        while state.walk.steps < end:
-            stop = int(min(end, averaging.next_event(self.output, state.suffix, state.walk.steps)))
-            walk = _walk(
-                *part.batch,
-                problem.loss.margin,
-                problem.lam,
-                problem.epoch_size / problem.total_weight,
-                constant_feature(problem),
-                self.bias_step if problem.bias.kind == "exact" else 0.0,
-                state.v,
-                state.u,
-                state.errors,
-                state.rows,
-                state.picks,
-                state.rng,
-                state.walk,
-                self.k,
-                SAMPLINGS.index(self.sampling),
-                self.projection,
-                self.skip_lossless,
-                stop,
-            )
-            state = state._replace(walk=Walk(*walk))
+        if not self.stop_within:  # the run that is resumed may have asked for it
+            state = state._replace(attempt=state.attempt._replace(stop_at=-1, accepted=False))
+        end, stop_at = state.cursor.steps + max(1, math.ceil(budget / self.k)), state.attempt.stop_at
+        if stop_at >= 0:
+            end = min(end, stop_at)
+        batch, geometry = problem.source.batch, problem.primal_geometry(self.bias_step)
+        manner = Manner(self.k, SAMPLINGS.index(self.sampling), self.projection, self.skip_lossless)
+        while state.cursor.steps < end:
+            stop = int(min(end, averaging.next_event(self.output, state.suffix, state.cursor.steps)))
+            model, order, cursor = state.model, state.order, state.cursor
+            cursor = make_steps(batch, problem.loss, geometry, model, order, cursor, manner, stop)
+            state = state._replace(cursor=cursor)
             if stop < end or stop == averaging.next_event(self.output, state.suffix, stop - 1):
-                now, total = _model(state), _total(state)
-                suffix = averaging.turn(self.output, self.T0, state.suffix, stop, now, total, state.rng)
+                now, total, rng = state.weights, state.total, order.rng
+                suffix = averaging.turn(self.output, self.T0, state.suffix, stop, now, total, rng)
                 state = state._replace(suffix=suffix)
-        return self._stop_or_retry(problem, state) if state.walk.steps == state.stop_at else state
+        if state.cursor.steps == stop_at:
+            state = self._stop_or_retry(problem, state)
+        return state, Status(ended=self._ended(state))
 
     def point(self, problem: Problem, state: State) -> Point:
         """The model that is asked for, and the counters as a dual point."""
-        model = averaging.offered(self.output, state.suffix, state.walk.steps, _model(state), _total(state))
+        cursor, last = state.cursor, state.weights
+        model = averaging.offered(self.output, state.suffix, cursor.steps, last, state.total)
         if model is None:
-            model = _model(state)
+            model = last
         beta = None
-        if self.duals and state.walk.t > 0:
-            share = np.minimum(state.errors * (problem.epoch_size / (state.walk.t * self.k)), 1.0)
+        if self.duals and cursor.t > 0:
+            share = np.minimum(state.model.errors * (problem.epoch_size / (cursor.t * self.k)), 1.0)
             beta = problem.source.y * share
         return Point(model[:-1], float(model[-1]), beta)
 
-    def finished(self, state: State) -> Reason | None:
+    def _ended(self, state: State) -> Reason | None:
         """Random stopping."""
-        if not state.accepted:
+        attempt = state.attempt
+        if not attempt.accepted:
             return None
-        tries = "attempt" if state.attempt == 1 else "attempts"
+        tries = "attempt" if attempt.number == 1 else "attempts"
         return Reason(
             "random stop",
-            f"stopped at step {state.stop_at:,}, drawn from {self.stop_within:,}, after {state.attempt} "
-            f"{tries}: "
-            f"proven to be within {state.bound:.3g} of the minimum, in mean form",
+            f"stopped at step {attempt.stop_at:,}, drawn from {self.stop_within:,}, after {attempt.number} "
+            f"{tries}: proven to be within {attempt.bound:.3g} of the minimum, in mean form",
         )
 
     def _draw_stop(self, state: State) -> State:
-        return state._replace(stop_at=1 + below(state.rng, self.stop_within), attempt=state.attempt + 1)
+        attempt = state.attempt
+        stop_at = 1 + below(state.order.rng, self.stop_within)
+        return state._replace(attempt=attempt._replace(stop_at=stop_at, number=attempt.number + 1))
 
     def _stop_or_retry(self, problem: Problem, state: State) -> State:
         """Accept this model, if its certificate is good enough, or begin anew."""
-        point = self.point(problem, state)
+        point, attempt = self.point(problem, state), state.attempt
         rough = np.zeros(problem.source.n) if point.beta is None else point.beta
         polished = self.improve_dual(problem, rough, point.b, state.counts.visits)
         if polished is not None:
             point = point._replace(beta=polished)
-        if problem.certify(point).gap <= state.bound:
-            return state._replace(accepted=True)
-        state.v[:] = 0.0
-        state.errors[:] = 0
-        walk = Walk(0, 0, -1, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0)
-        return self._draw_stop(state._replace(before=state.counts, walk=walk))
+        if problem.certify(point).gap <= attempt.bound:
+            return state._replace(attempt=attempt._replace(accepted=True))
+        state.model.v[:] = 0.0
+        state.model.errors[:] = 0
+        attempt = attempt._replace(before=state.counts)
+        return self._draw_stop(state._replace(cursor=Cursor(), attempt=attempt))
 
 
 def excess_bound(problem: Problem, T: int, projection: bool) -> float:
     """``42 c ln(T/delta) / (lam T)``."""
-    square = problem.source.squared_norms + constant_feature(problem)
-    R = float(np.max(problem.source.weight * (problem.epoch_size / problem.total_weight) * np.sqrt(square)))
+    geometry = problem.primal_geometry(0.0)
+    length = np.sqrt(problem.source.squared_norms + geometry.rho2)
+    R = float(np.max(problem.source.weight * geometry.weight_scale * length))
     R = max(R, 1.0)  # the theorem has it so
     c = (math.sqrt(problem.lam) + R) ** 2 if projection else 4.0 * R * R
     return 42.0 * c * math.log(max(T, 3) / DELTA) / (problem.lam * max(T, 3))
-
-
-def _model(state: State) -> Floats:
-    """w and b in one vector."""
-    walk = state.walk
-    return np.append(walk.s * state.v, walk.s * walk.v_bias + walk.b)
-
-
-def _total(state: State) -> Floats:
-    """The sum of the models of all steps so far, the present one left out."""
-    walk = state.walk
-    if not state.u.size:
-        return state.u
-    return np.append(walk.past * state.v + state.u, walk.past * walk.v_bias + walk.u_bias)
-
-
-@kernel
-def _walk(
-    rows: Any,
-    y: Floats,
-    weight: Floats,
-    squared_norms: Floats,
-    margin: float,
-    lam: float,
-    ratio: float,
-    constant: float,
-    bias_step: float,
-    v: Floats,
-    u: Floats,
-    errors: Any,
-    present: Any,
-    picks: Any,
-    rng: Words,
-    walk: Walk,
-    k: int,
-    sampling: int,
-    projection: bool,
-    skip_lossless: bool,
-    stop: int,
-) -> Walk:
-    """Steps up to number ``stop``; samplings are numbered as in SAMPLINGS."""
-    steps, t, position, s, square, v_bias, b, past, u_bias, refreshed, visits, updates, entries = walk
-    averaged, counted = u.shape[0] > 0, errors.shape[0] > 0
-    hits = np.empty(k, dtype=np.uint32)
-    inner = np.empty(k)
-    while steps < stop:
-        if position < 0 or position + k > picks.shape[0]:
-            position = 0
-            if sampling == 0:
-                resample(rng, present, picks)
-            elif sampling == 2:
-                shuffle(rng, present, present.shape[0])
-                picks[:] = present[: picks.shape[0]]
-        if sampling == 1:  # k different rows
-            position = 0
-            for j in range(k):
-                other = j + below(rng, present.shape[0] - j)
-                present[j], present[other] = present[other], present[j]
-                picks[j] = present[j]
-        found = 0
-        for j in range(position, position + k):
-            if j + _FAR < picks.shape[0]:
-                ahead = picks[j + _FAR]
-                rows.prefetch_offsets(ahead)
-                prefetch(y, ahead)
-                prefetch(weight, ahead)
-                if counted:
-                    prefetch(errors, ahead)
-            if j + _NEAR < picks.shape[0]:
-                rows.prefetch_row(picks[j + _NEAR])
-            i = picks[j]
-            entries += rows.count(i)
-            score = s * (rows.dot(i, v) + v_bias)
-            if y[i] * (score + b) < margin:
-                hits[found] = i
-                inner[found] = score
-                found += 1
-        position += k
-        steps += 1
-        visits += k
-        if averaged:
-            past += s
-            u_bias += b
-        if found == 0 and skip_lossless:
-            continue
-        t += 1
-        if t == 1:  # the first step forgets where it began
-            if averaged:
-                u += past * v
-                u_bias += past * v_bias
-                past = 0.0
-            v[:] = 0.0
-            s, square, v_bias = 1.0, 0.0, 0.0
-            inner[:found] = 0.0
-        else:
-            shrink = 1.0 - 1.0 / t
-            s *= shrink
-            square *= shrink * shrink
-            inner[:found] *= shrink
-        rate = 1.0 / (lam * t * k)
-        gross = square
-        for j in range(found):
-            i = hits[j]
-            push = rate * ratio * weight[i] * y[i]
-            if projection:
-                if j > 0:  # the rows before it have moved w
-                    inner[j] = s * (rows.dot(i, v) + v_bias)
-                    entries += rows.count(i)
-                square += push * (2.0 * inner[j] + push * (squared_norms[i] + constant))
-                gross = max(gross, square)
-            move = push / s
-            rows.add(i, move, v)
-            v_bias += move * constant
-            entries += rows.count(i)
-            if averaged:
-                rows.add(i, -past * move, u)
-                u_bias -= past * move * constant
-                entries += rows.count(i)
-            if counted:
-                errors[i] += 1
-            b += bias_step * push
-            updates += 1
-        if projection:
-            if (
-                visits - refreshed >= max(REFRESH, 10 * v.shape[0]) or square < 1e-6 * gross
-            ):  # rows that cancel
-                refreshed = visits
-                square = s * s * (np.dot(v, v) + (v_bias * v_bias / constant if constant > 0.0 else 0.0))
-            if lam * square > 1.0:
-                s /= math.sqrt(lam * square)
-                square = 1.0 / lam
-        if s < (SMALLEST_OF_MEAN if averaged else SMALLEST):
-            if averaged:  # or else past v + u would cancel
-                u += past * v
-                u_bias += past * v_bias
-                past = 0.0
-            v *= s
-            v_bias *= s
-            s = 1.0
-    return Walk(steps, t, position, s, square, v_bias, b, past, u_bias, refreshed, visits, updates, entries)

@@ -4,30 +4,25 @@
 
 which is 1/(lam (t + t0)) with ``t0 = 1/(lam eta0)``: late steps are those of Pegasos, early ones no longer
 than eta0. Unless it is given, eta0 is found on the first 1,000 rows: from 1 it is doubled or halved as long
-as the objective after one pass over them falls. It assumes that rows come in random order (``order=given``
+as the objective after one pass over them falls. Rows are assumed to come in random order (``order=given``
 leaves them as they are).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ...core.problem import Point, Problem
 from ...data.sources import View
 from ...runtime.errors import InputError
 from ...runtime.random import GIVEN
-from .descent import Descent, check_rate, model_of
-from .options import not_negative
+from .descent import Descent, check_rate
+from .options import eta0_option
 from .rates import BOTTOU, Rate, make_rate
 
 SAMPLE = 1000  # rows on which eta0 is tried
-
-
-def eta0_option() -> float:
-    """The option ``eta0``."""
-    eta0: float = field(default=0.0, metadata={"help": "the first learning rate (0: the best on 1,000 rows)"})
-    return eta0
 
 
 @dataclass(frozen=True)
@@ -38,14 +33,10 @@ class SvmSgd(Descent):
 
     name = "svmsgd"
     summary = "Bottou's stochastic gradient descent with a calibrated learning rate, for every loss"
-    power = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        not_negative(self, "eta0")
+    power: ClassVar[float] = 1.0
 
     def rate(self, problem: Problem) -> Rate:
-        """Bottou's."""
+        """``eta0 / (1 + lam eta0 t)^power``."""
         eta0 = self.eta0 or calibrated(self, problem)
         return check_rate(make_rate(BOTTOU, eta0, self.power, problem.lam * eta0), problem.lam)
 
@@ -57,10 +48,10 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
     def cost(eta0: float) -> float:
         trial = replace(solver, eta0=eta0, order=GIVEN, duals=False)
         try:
-            state = trial.step(sample, trial.start(sample, None), sample.epoch_size, None)
+            state, _ = trial.step(sample, trial.start(sample, None), sample.epoch_size, None)
         except InputError:  # too large for lam
             return math.inf
-        w, b = model_of(state)
+        w, b = trial.model_of(state)
         value = sample.evaluate(Point(w, b, None)).primal
         return value if value < sample.value_at_zero else math.inf  # no better than w = 0: too long a step
 
