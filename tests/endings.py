@@ -70,7 +70,7 @@ def problem(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, dict
     weight = None if rng.random() < 0.5 else rng.choice([0.0, 1.0, 2.0, 0.25], size=n)
     C = float(rng.choice([1e-6, 1e-2, 1.0, 1.0, 1.0, 1e2, 1e6]))
     gap, limit = float(rng.choice([1e-3, 1e-3, 1e-8, 0.0])), int(rng.choice(MAX_EPOCHS))
-    return X, y, weight, {"C": C, "gap": gap, "max_epochs": limit, "seed": int(rng.integers(3))}
+    return X, y, weight, {"C": C, "tol": gap, "max_epochs": limit, "seed": int(rng.integers(3))}
 
 
 def check(case: Case) -> str:
@@ -86,7 +86,7 @@ def check(case: Case) -> str:
     assert not math.isnan(found.gap), found
     assert found.primal - found.dual >= -found.rounding, found
     if outcome.reason.name in ("gap", "optimal"):
-        proven = found.relative_gap <= arguments["gap"] or found.gap <= 2.0 * found.rounding
+        proven = found.relative_gap <= arguments["tol"] or found.gap <= 2.0 * found.rounding
         assert proven, f"{outcome.reason} at {found}"
     return outcome.reason.name
 

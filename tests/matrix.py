@@ -24,13 +24,12 @@ from dualgap.solvers import SOLVERS, can_have, can_train
 class Promise(NamedTuple):
     """What a solver promises in the matrix."""
 
-    gap: float  # it gets there...
-    epochs: dict[
-        str, float
-    ]  # ...within so many epochs for each loss (some 1.2 times what it takes at this seed)
+    tol: float  # it gets there...
+    # ...within so many epochs for each loss (some 1.2 times what it takes at this seed)
+    epochs: dict[str, float]
     keeps_w: bool  # w == w(beta) in its state at all times
     options: dict[str, Any]
-    kinks: dict[str, float] | None = None  # by kind of bias, the gap for losses with kinks, if it is another
+    kinks: dict[str, float] | None = None  # by kind of bias, the tol for losses with kinks, if it is another
 
 
 DCD_EPOCHS = {
@@ -272,7 +271,7 @@ def check(case: Case, n: int = 60, d: int = 8, patience: float = 1.0, loosest: f
         "solver": case.solver,
         "bias": case.bias,
         "sample_weight": weight,
-        "gap": max(promise.gap if promise.kinks is None or smooth else promise.kinks[case.bias], loosest),
+        "tol": max(promise.tol if promise.kinks is None or smooth else promise.kinks[case.bias], loosest),
         "seed": 3,
         **promise.options,
     }
@@ -318,9 +317,8 @@ def assert_same(left: Any, right: Any, where: str = "state") -> None:
         assert left == right or (left != left and right != right), f"{where}: {left!r} != {right!r}"
 
 
-if (
-    __name__ == "__main__"
-):  # under NUMBA_DISABLE_JIT=1: a part of the full product, as plain Python, on tiny data
+# under NUMBA_DISABLE_JIT=1: a part of the full product, as plain Python, on tiny data
+if __name__ == "__main__":
     import dualgap.runtime.jit
 
     assert not dualgap.runtime.jit.compiled, "set NUMBA_DISABLE_JIT=1"
@@ -330,7 +328,7 @@ if (
         try:
             # the ceilings are those of the compiled runs, and so few rows make for nearly degenerate
             # problems, on which the primal solvers' small steps of a free bias take for ever
-            slow = case.bias == "exact" and PROMISES[case.solver].gap > 1e-3
+            slow = case.bias == "exact" and PROMISES[case.solver].tol > 1e-3
             check(case, n=14, d=4, patience=10.0, loosest=5.0 if slow else 1e-5)
         except AssertionError as error:
             raise SystemExit(f"{case.label}: {error}") from error

@@ -42,8 +42,8 @@ REFUSED = [
     ({"C": "x"}, "C='x' must be a number"),
     ({"lam": 0.0}, "lam=0.0 must be"),
     ({"C": 1, "lam": 1}, "both C=1 and lam=1"),
-    ({"gap": -1}, "tol=-1 must be"),
-    ({"gap": np.nan}, "tol=nan must be"),
+    ({"tol": -1}, "tol=-1 must be"),
+    ({"tol": np.nan}, "tol=nan must be"),
     ({"max_epochs": 0}, "max_epochs=0"),
     ({"max_steps": -5}, "max_steps=-5"),
     ({"time_limit": 0}, "time_limit=0"),
@@ -91,8 +91,8 @@ REFUSED = [
     ({"C": np.array([1.0, 2.0])}, r"C=array\(\[1., 2.\]\) must be a number"),
     ({"C": 10**400}, r"C=1000.*must be a positive finite number"),
     ({"lam": "1"}, "lam='1' must be a number"),
-    ({"gap": None}, "tol=None must be a number"),
-    ({"gap": "1e-3"}, "tol='1e-3' must be a number"),
+    ({"tol": None}, "tol=None must be a number"),
+    ({"tol": "1e-3"}, "tol='1e-3' must be a number"),
     ({"threads": "2"}, "threads='2' must be a whole number >= 1"),
     ({"threads": None}, "threads=None must be"),
     ({"threads": 1.5}, "threads=1.5 must be a whole number >= 1"),
@@ -137,7 +137,7 @@ def test_bad_input_gets_one_clear_line(changes: dict, message: str) -> None:
 
 
 @pytest.mark.parametrize("train", [dualgap.plan, dualgap.one_vs_rest])
-@pytest.mark.parametrize("wrong", [{"bias": True}, {"solver": None}, {"loss": 3}, {"C": "x"}, {"gap": None},
+@pytest.mark.parametrize("wrong", [{"bias": True}, {"solver": None}, {"loss": 3}, {"C": "x"}, {"tol": None},
                                    {"threads": "2"}, {"seed": 1.5}, {"sample_weight": [1.0]},
                                    {"memory_budget": "2GB"}])  # fmt: skip
 def test_plan_and_one_vs_rest_refuse_the_same(train: Any, wrong: dict) -> None:

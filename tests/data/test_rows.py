@@ -100,7 +100,7 @@ def test_very_many_columns_make_wide_rows_and_the_same_model() -> None:
     far.resize(43, 2000 * 260)
     rows = as_rows(far).rows
     assert type(rows) is type(slice_rows(rows, 1, 9)) is type(take_rows(rows, [3, 4])) is WideCSR
-    options = {"C": 1.0, "gap": 0, "solver": "dcd", "max_epochs": 20, "record_every": 100}
+    options = {"C": 1.0, "tol": 0, "solver": "dcd", "max_epochs": 20, "record_every": 100}
     near, spread = (dualgap.fit(matrix, y, **options) for matrix in (X, far))
     assert spread.certificate.relative_gap < 1e-3
     assert np.array_equal(near.coef, spread.coef[::2000])

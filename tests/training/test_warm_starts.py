@@ -69,7 +69,7 @@ def test_a_path_over_C_takes_fewer_epochs_than_cold_runs(
 ) -> None:
     path = np.geomspace(1e-3, 1.0, 20)[:: 1 if direction == "up" else -1]
     options: dict[str, Any] = {"solver": solver, "loss": loss, "bias": bias, "max_epochs": 300}
-    options["gap"] = 1e-2 if PROMISES[solver].gap < 1e-3 else 0.1
+    options["tol"] = 1e-2 if PROMISES[solver].tol < 1e-3 else 0.1
     cold = warm = 0.0
     before = None
     for C in path:
