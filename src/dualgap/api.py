@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,27 +14,29 @@ from .core.bias import Bias, make_bias
 from .core.losses import Loss, hard_margin, make_loss
 from .core.problem import Form, Point, Problem
 from .data.chunks import OnDisk
-from .data.dataset import Given, source_of
-from .data.features import Expansion, expanded, make_expansion
-from .data.sources import InMemory
+from .data.dataset import Dataset, DataSpec
+from .inputs import data_of, held_out, opened
 from .models.model import Model
 from .runtime.arrays import Floats
 from .runtime.checks import functions, number, shown, whole
 from .runtime.errors import InputError
 from .solvers import check_from_disk, check_regulariser, check_seed, choose, make_solver
+from .training.jobs import Job
 from .training.loop import (
     Counts,
+    CtrlC,
     Measures,
     Outcome,
     Record,
     Run,
     Solver,
     evaluation_cost,
+    running,
     solve,
     training_cost,
 )
 from .training.stopping import Callback, GapBelow, NotImproving, Rule, Seconds, Stalled, epochs, steps
-from .training.validation import Validation, given, split_off
+from .training.validation import Validation
 
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
 
@@ -64,6 +66,7 @@ def fit(
     validation: Any = None,
     patience: int = 5,
     penalty: str = "l2",
+    in_memory: bool | None = None,
     memory_budget: int | None = None,
     expand: Any = None,
     hash_bits: int | None = None,
@@ -76,12 +79,13 @@ def fit(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d), or a path, a Store or a ChunkFeed
-        Float32 and float64 are used as they are, without a copy. Rows that do not fit into memory stay on
-        disk.
-    y : array of n numbers
-        Two distinct labels for a classification loss (the larger one counts as +1), any numbers for
-        regression.
+    X : array or sparse matrix of shape (n, d), or a path, a Store, a ChunkFeed, a DataSpec or a Dataset
+        Float32 and float64 are used as they are, without a copy. A file is svmlight text, a store or a
+        Parquet file (labels in its column ``label``); rows of the latter two that do not fit into memory stay
+        on disk.
+    y : array of n labels
+        Two distinct labels for a classification loss, numbers or words (the larger one counts as +1), any
+        numbers for regression.
     loss : str or loss
         ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them. Underscores
         will do for hyphens, and scikit-learn's names for the same functions: ``"log_loss"``,
@@ -116,10 +120,13 @@ def fit(
     record_every : int
         Certify after every so many row presentations, besides the certificates of a schedule that keeps them
         cheap.
-    validation : float or pair (X, y)
+    validation : float, pair (X, y), path or Dataset
         Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for
         ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them
         is handed back.
+    in_memory : bool, optional
+        False leaves the rows of a store or a feed on disk even if they fit into memory, True reads them all.
+        By default their size decides.
     memory_budget : int, optional
         Bytes for rows of a store or a feed, what is being read, and working copies of duals and weights;
         duals and weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed
@@ -146,86 +153,41 @@ def fit(
         and the bound times lam). Ctrl-C ends a run early with the best model so far and ``reason.name ==
         "interrupted"``.
     """
-    if not isinstance(penalty, str) or penalty != "l2":
-        raise InputError(
-            f"penalty={shown(penalty)} is not offered: dualgap regularises by the squared l2 norm only; "
-            f"{_OTHERS}"
-        )
-    if record_every is not None:
-        record_every = whole("record_every", record_every, 1)
-    watchers = functions("watchers", watchers, "functions of a Record")
-    measures = [
-        _measure(each) for each in functions("measures", measures, "functions of a Point that return a dict")
-    ]
-    if callback is not None and not callable(callback):
-        raise InputError(f"callback={shown(callback)} cannot be called; it must be a function of a Record")
-    limits = Limits(max_epochs, max_steps, time_limit)
-    expansion = make_expansion(expand, hash_bits)
-    given = Given(X, y, sample_weight, memory_budget, "cache" in options, expansion, threads)
-    task = prepare(given, loss, C, lam, solver, tol, bias, rho, limits, seed, options, validation)
-    rule = task.rule if callback is None else task.rule | Callback(callback)
-    if task.validate is not None:
-        rule = rule | NotImproving(whole("patience", patience, 1))
-        record_every = record_every or task.problem.epoch_size
-    if record_every is not None and not task.problem.source.in_memory:
-        if task.validate is None:
-            raise InputError(
-                f"record_every={record_every}: rows on disk are certified once a pass, in passing"
-            )
-        record_every = None
-    for watcher in watchers:
+    prepared = _prepared(locals())
+    for watcher in prepared.told["watchers"]:
         begin = getattr(watcher, "begin", None)
         if begin is not None:
-            begin(task)
-    outcome = solve(
-        task.solver,
-        task.problem,
-        rule
-        | Stalled(max(1000 * task.problem.epoch_size, 200_000)),  # on tiny data a thousand epochs are nothing
-        tol=task.tol,
-        warm=_warm(_start(warm, task.classes), task.problem),
-        watchers=watchers,
-        measures=measures,
-        record_every=record_every,
-        form=task.form,
-        validate=task.validate,
-    )
-    return replace(outcome, classes=task.classes, expansion=expansion, auto_reason=task.auto_reason)
+            begin(prepared.task)
+    return prepared.named(solve(*prepared[:3], **prepared.told))
 
 
-def plan(
-    X: Any,
-    y: Any = None,
-    *,
-    loss: str | Loss = "hinge",
-    C: float | None = None,
-    lam: float | None = None,
-    solver: str = "auto",
-    tol: float = 1e-3,
-    bias: str | Bias = "none",
-    rho: float = 1.0,
-    sample_weight: Any = None,
-    max_epochs: float | None = 1000,
-    max_steps: int | None = None,
-    time_limit: float | None = None,
-    threads: int = 1,
-    seed: int = 0,
-    validation: Any = None,
-    memory_budget: int | None = None,
-    expand: Any = None,
-    hash_bits: int | None = None,
-    **options: Any,
-) -> list[str]:
-    """What ``fit`` with the same arguments would do, and what the theory of its solver promises beforehand,
-    in words.
+def job(
+    key: Any, X: Any, y: Any = None, *, most: Callable[[Any], int] | None = None, **arguments: Any
+) -> Job:
+    """A run of ``fit`` with these arguments, for ``run_jobs``.
 
-    Bad data and bad options raise the same errors as in ``fit``.
+    ``most`` tells from the solver how many visits may pass before another run has its turn.
     """
-    limits = Limits(max_epochs, max_steps, time_limit)
-    given = Given(
-        X, y, sample_weight, memory_budget, "cache" in options, make_expansion(expand, hash_bits), threads
-    )
-    task = prepare(given, loss, C, lam, solver, tol, bias, rho, limits, seed, options, validation)
+    bound = signature(fit).bind(X, y, **arguments)
+    bound.apply_defaults()
+    prepared = _prepared(bound.arguments)
+    told = prepared.told if most is None else {**prepared.told, "most": most(prepared.solver)}
+
+    def begin(ctrl_c: CtrlC) -> Generator[Record, None, Outcome]:
+        return prepared.named((yield from running(*prepared[:3], ctrl_c, **told)))
+
+    return Job(key, begin)
+
+
+def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
+    """What ``fit`` with the same arguments would do, and what the theory of its solver promises, in
+    sentences.
+
+    Takes all that ``fit`` takes. Bad data and bad options raise the same errors as in ``fit``.
+    """
+    bound = signature(fit).bind(X, y, **arguments)
+    bound.apply_defaults()
+    task = _prepared(bound.arguments).task
     problem, trainer = task.problem, task.solver
     source = problem.source
     visits = Counts(problem.epoch_size, 0, int(1.5 * source.nnz))
@@ -253,6 +215,63 @@ def plan(
             f"{trainer.name} has no useful bound on its steps; it stops when its certificate proves the gap",
         ]
     return [*lines, *forecast(problem, task.tol)]
+
+
+class Prepared(NamedTuple):
+    """A run that has been checked and can begin."""
+
+    solver: Solver
+    problem: Problem
+    rule: Rule
+    told: dict[str, Any]  # what else the loop is told
+    task: Task
+
+    def named(self, outcome: Outcome) -> Outcome:
+        """The outcome with what the loop does not know: labels, expansion, the reason of ``auto``."""
+        task = self.task
+        return replace(
+            outcome, classes=task.classes, expansion=task.data.schema.expansion, auto_reason=task.auto_reason
+        )
+
+
+def _prepared(given: Mapping[str, Any]) -> Prepared:
+    """Check all arguments of ``fit``, by their names, and open the data."""
+    if not isinstance(given["penalty"], str) or given["penalty"] != "l2":
+        raise InputError(
+            f"penalty={shown(given['penalty'])} is not offered: dualgap regularises by the squared l2 norm "
+            f"only; {_OTHERS}"
+        )
+    record_every, callback = given["record_every"], given["callback"]
+    if record_every is not None:
+        record_every = whole("record_every", record_every, 1)
+    watchers = functions("watchers", given["watchers"], "functions of a Record")
+    measures = functions("measures", given["measures"], "functions of a Point that return a dict")
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback={shown(callback)} cannot be called; it must be a function of a Record")
+    limits = Limits(given["max_epochs"], given["max_steps"], given["time_limit"])
+    names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options", "validation")
+    task = prepare(data_of(given), limits=limits, **{name: given[name] for name in names})
+    problem, rule = task.problem, task.rule if callback is None else task.rule | Callback(callback)
+    if task.validate is not None:
+        rule = rule | NotImproving(whole("patience", given["patience"], 1))
+        record_every = record_every or problem.epoch_size
+    if record_every is not None and not problem.source.in_memory:
+        if task.validate is None:
+            raise InputError(
+                f"record_every={record_every}: rows on disk are certified once a pass, in passing"
+            )
+        record_every = None
+    told = {
+        "tol": task.tol,
+        "warm": _warm(_start(given["warm"], task.classes), problem),
+        "watchers": watchers,
+        "measures": [_measure(each) for each in measures],
+        "record_every": record_every,
+        "form": task.form,
+        "validate": task.validate,
+    }
+    stalled = Stalled(max(1000 * problem.epoch_size, 200_000))  # on tiny data a thousand epochs are nothing
+    return Prepared(task.solver, problem, rule | stalled, told, task)
 
 
 class Limits(NamedTuple):
@@ -285,10 +304,11 @@ class Task(NamedTuple):
     validate: Validation | None
     auto_reason: str  # "auto" chose this solver
     tol: float  # the relative gap asked for
+    data: Dataset
 
 
 def prepare(
-    rows: Given,
+    rows: DataSpec | Dataset,
     loss: str | Loss,
     C: float | None,
     lam: float | None,
@@ -304,19 +324,9 @@ def prepare(
     """Check everything; nothing is computed yet that takes long."""
     tol, seed = number("tol", tol, zero=True), check_seed(seed)
     chosen, kind = make_loss(loss), make_bias(bias, rho)
-    source, classes, note = source_of(rows, chosen.task)
-    if note is not None:
-        warnings.warn(note, stacklevel=3)
-    held_out: InMemory | None = None
-    if isinstance(validation, float | np.floating):
-        validation = float(validation)
-        if not isinstance(source, InMemory):
-            raise InputError(
-                f"validation={validation}: rows on disk cannot be split off; give a pair of arrays"
-            )
-        source, held_out = split_off(source, validation, seed)
-    elif validation is not None:
-        held_out = given(_grown(validation, rows.expansion), classes, source.d)
+    data = opened(rows, chosen.task)
+    source, held = held_out(validation, data, chosen.task, seed)
+    classes = None if data.labels is None else data.labels.classes
     if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:
         if chosen.name != "hinge":
             raise InputError(
@@ -335,15 +345,8 @@ def prepare(
     check = getattr(trainer, "check", None)
     if check is not None:
         check(problem, rule.allowance(0))
-    validate = None if held_out is None else Validation(held_out, chosen)
-    return Task(problem, trainer, rule, form, classes, validate, why, tol)
-
-
-def _grown(pair: Any, expansion: Expansion | None) -> Any:
-    """Rows for validation, expanded as those for training are."""
-    if expansion is None or not isinstance(pair, tuple | list) or len(pair) != 2:
-        return pair  # what is no pair has its complaint elsewhere
-    return expanded(pair[0], expansion), pair[1]
+    validate = None if held is None else Validation(held, chosen)
+    return Task(problem, trainer, rule, form, classes, validate, why, tol, data)
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:

@@ -18,12 +18,12 @@ import scipy.sparse as sp
 
 from cli_tools import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
 from dualgap import cli
-from dualgap.cli.certify import dual_from_slopes
-from dualgap.cli.evaluate import classification, regression
 from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import in_memory
 from dualgap.files import Model, load_model, read_svmlight, save_model
+from dualgap.models.metrics import classification, regression
+from dualgap.models.verification import dual_from_slopes
 from dualgap.runtime.archive import read_archive, write_archive
 
 REGRESSION = ("--loss", "squared", "--bias", "augmented")
@@ -198,7 +198,7 @@ def boast(model: Model, **changes: float) -> Model:
     [
         (lambda m: boast(m, primal=m.certificate.primal * (1 - 1e-9)), "the objective is"),
         (lambda m: boast(m, dual=m.certificate.dual * (1 + 1e-9)), "the lower bound is"),
-        (lambda m: boast(m, tol=m.certificate.gap * 0.9), "the gap is"),
+        (lambda m: boast(m, gap=m.certificate.gap * 0.9), "the gap is"),
         (lambda m: boast(m, relative_gap=m.certificate.relative_gap * 0.9), "the relative gap is"),
         (lambda m: replace(m, coef=m.coef * 1.01), "the objective is"),
         (lambda m: replace(m, dual=m.dual * 0.99), "the lower bound is"),

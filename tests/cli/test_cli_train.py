@@ -313,8 +313,9 @@ def test_ctrl_c_before_training_leaves_nothing(tmp_path: Path) -> None:
 PRESSED = """
 import atexit, os, signal, sys, zipfile
 from dualgap import cli
-from dualgap.cli import training
-from dualgap.models import model
+from dualgap.cli import report
+from dualgap.data import dataset
+from dualgap.models import building, model
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -331,15 +332,15 @@ def before(owner, name, times=1):
 
 moment = sys.argv.pop(1)
 if moment == "reading":
-    before(training, "_read")
+    before(dataset, "open_data")
 elif moment == "training ends":
-    before(training, "model_of")
+    before(building, "model_of")
 elif moment == "saving":
     before(model, "save_model")
 elif moment == "saving, twice":
     before(zipfile.ZipFile, "writestr", 2)
 elif moment == "report":
-    before(training.Trained, "report")
+    before(report.Trained, "report")
 elif moment == "exit":
     atexit.register(press)
 cli.main()

@@ -33,7 +33,7 @@ from dualgap.core.problem import ABSOLUTE_SHARE, Evaluation, Point, Problem, _lo
 from dualgap.data.chunks import FromMemory, OnDisk
 from dualgap.data.features import Expanded, Poly2, expanded
 from dualgap.data.formats.arrow import writing as store_writing
-from dualgap.data.formats.feeds import StoreFeed
+from dualgap.data.formats.arrow.feed import StoreFeed
 from dualgap.data.sources import InMemory, Source, in_memory
 from dualgap.files import ChunkFeed, Store, write_store
 from dualgap.runtime.errors import InputError, InternalError

@@ -17,7 +17,8 @@ from dualgap.core.bias import NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.chunks import AHEAD, FromMemory, OnDisk, Reader
-from dualgap.data.formats.feeds import ChunkFeed, StoreFeed
+from dualgap.data.formats.arrow.feed import StoreFeed
+from dualgap.data.formats.feeds import ChunkFeed
 from dualgap.data.rows import CSR
 from dualgap.data.sources import Block, in_memory
 from dualgap.files import Store, write_store

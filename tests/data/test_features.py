@@ -124,7 +124,9 @@ def test_disk_and_memory_agree(tmp_path: Path) -> None:
     write_store(tmp_path / "a.arrow", X, y, keep_order=True)
     options: dict[str, Any] = {"expand": "poly2", "hash_bits": 12, "C": 0.1, "tol": 1e-6}
     memory = dualgap.fit(X, y, **options)
-    disk = dualgap.fit(tmp_path / "a.arrow", solver="cached-loops", cache=100, lockstep=True, **options)
+    disk = dualgap.fit(
+        tmp_path / "a.arrow", solver="cached-loops", in_memory=False, cache=100, lockstep=True, **options
+    )
     assert not disk.problem.source.in_memory
     assert disk.certificate.primal == pytest.approx(memory.certificate.primal, rel=2e-6)
     assert disk.certificate.dual <= memory.certificate.primal

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualgap.data.row_cache import Ring
+from dualgap.data.row_cache import RowCache
 from dualgap.data.rows import CSR
 from dualgap.data.sources import Block
 from dualgap.runtime.errors import InputError
@@ -35,9 +35,9 @@ def block_of(
     )
 
 
-def ring_of(entries: int, *, grows: bool, slots: int = SLOTS, dtype: Any = np.float64) -> Ring:
+def ring_of(entries: int, *, grows: bool, slots: int = SLOTS, dtype: Any = np.float64) -> RowCache:
     order = np.arange(slots, dtype=np.uint32)
-    return Ring(np.zeros(slots, dtype=np.int64), order, np.zeros(slots), entries, dtype, grows=grows)
+    return RowCache(np.zeros(slots, dtype=np.int64), order, np.zeros(slots), entries, dtype, grows=grows)
 
 
 def expected_row(block: Block, i: int) -> tuple[Any, ...]:
@@ -52,7 +52,7 @@ def expected_row(block: Block, i: int) -> tuple[Any, ...]:
     )
 
 
-def held(ring: Ring, size: int) -> dict[int, tuple[Any, ...]]:
+def held(ring: RowCache, size: int) -> dict[int, tuple[Any, ...]]:
     """What the ring holds, by the numbers of the rows."""
     rows, found = ring.rows, {}
     for slot in ring.order[:size].tolist():

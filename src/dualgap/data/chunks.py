@@ -35,8 +35,16 @@ class Chunk(NamedTuple):
     span: slice
 
 
+class Origin(NamedTuple):
+    """What a file says of its rows besides the rows: see `Table`, whose fields these are."""
+
+    zero_based: bool | None = None
+    feature_names: tuple[str, ...] | None = None
+    digests: tuple[str, ...] | None = None
+
+
 class Feed(Protocol):
-    """What a source of chunks tells and does."""
+    """Rows in chunks, each of which can be loaded again and again."""
 
     @property
     def name(self) -> str: ...  # for messages
@@ -58,6 +66,8 @@ class Feed(Protocol):
     def chunks(self) -> int: ...
     @property
     def chunk_bytes(self) -> int: ...  # of the largest one
+    @property
+    def origin(self) -> Origin: ...
     @property
     def steady(self) -> bool: ...  # a chunk that has been loaded once is sure to be the same again
     def load(self, k: int, first: bool) -> Chunk: ...  # first: it has not been loaded before, so look closely
@@ -258,6 +268,7 @@ class FromMemory:
     """A feed of rows that are in memory anyway: for small data, for tests, and to compare."""
 
     name = "memory"
+    origin = Origin()
     steady = True
 
     def __init__(self, source: InMemory, rows: int | None = None) -> None:

@@ -37,6 +37,8 @@ class Expansion(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def bits(self) -> int | None: ...  # of hashed columns, if they are hashed
     def width(self, d: int) -> int: ...
     def apply(self, rows: CSR, d: int) -> CSR: ...
 
@@ -84,6 +86,7 @@ class Transformed:
     """What a stateless transformer of scikit-learn makes of rows."""
 
     transformer: Any
+    bits = None
 
     def __post_init__(self) -> None:
         from sklearn.utils import get_tags
@@ -179,7 +182,8 @@ class Expanded:
     """
 
     def __init__(self, feed: Feed, expansion: Expansion) -> None:
-        self._feed, self.expansion = feed, expansion
+        self.inner, self.expansion = feed, expansion
+        self.origin = feed.origin
         self.name, self.n, self.inputs = feed.name, feed.n, feed.d
         self.labels, self.total_weight, self.epoch_size = feed.labels, feed.total_weight, feed.epoch_size
         self.d, self.steady = expansion.width(feed.d), feed.steady
@@ -201,19 +205,19 @@ class Expanded:
         """A part of a chunk, grown."""
         number, part = divmod(k, self._parts)
         if self._last is None or self._last[0] != number:
-            self._last = number, self._feed.load(number, first)
+            self._last = number, self.inner.load(number, first)
         chunk = self._last[1]
         n = chunk.y.size
         here = slice(n * part // self._parts, n * (part + 1) // self._parts)
         rows = CSR(chunk.rows.values, chunk.rows.columns, chunk.rows.starts[here.start : here.stop + 1])
         weight = None if chunk.weight is None else chunk.weight[here]
         span = slice(chunk.span.start + here.start, chunk.span.start + here.stop)
-        return Chunk(self.expansion.apply(rows, self._feed.d), chunk.y[here], weight, span)
+        return Chunk(self.expansion.apply(rows, self.inner.d), chunk.y[here], weight, span)
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:
         """Labels and weights of a chunk."""
         number, part = divmod(k, self._parts)
-        y, weight = self._feed.labelled(number)
+        y, weight = self.inner.labelled(number)
         here = slice(y.size * part // self._parts, y.size * (part + 1) // self._parts)
         return y[here], None if weight is None else weight[here]
 

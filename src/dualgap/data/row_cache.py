@@ -22,7 +22,7 @@ SLOT_BYTES = 112  # that a row takes beside its entries, and while others are mo
 ROOM = 1.25
 
 
-class Ring:
+class RowCache:
     """``ids``, ``order`` and ``slack`` are those of a run's state; rows are present in the slots
     ``order[:size]``.
     """

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..runtime.arrays import Floats, Words
 from ..runtime.errors import InputError
+from .dataset import DataSpec, scan
 from .fingerprint import row_hashes
-from .formats.reading import stream_data
-from .formats.svmlight.reading import ZeroBased
+from .formats import ReadOptions
 from .memory import training_bytes
-from .table import Data
+from .table import Table
 
 _MOST_LABELS = 1000  # beyond, they are no classes
 
@@ -45,12 +45,10 @@ class Summary:
         return self.nnz / self.n / self.d
 
 
-def summarise(
-    path: str | os.PathLike[str], *, n_features: int | None = None, zero_based: ZeroBased = "auto"
-) -> Summary:
+def summarise(path: str | os.PathLike[str], columns: ReadOptions = ReadOptions()) -> Summary:  # noqa: B008
     """Look at all rows of a file, in memory for 8 bytes a row and 16 a column, or a little more."""
     seen = _Seen()
-    for data in stream_data(path, n_features=n_features, zero_based=zero_based):
+    for data in scan(DataSpec(path, columns=columns)):
         seen.look(data)
     if seen.n == 0:
         raise InputError(f"{path}: no rows in it, only blank lines or comments")
@@ -71,7 +69,7 @@ class _Seen:
         self.squares, self.counts = np.zeros(0), np.zeros(0, dtype=np.int64)
         self.hashes: list[Words] = []
 
-    def look(self, data: Data) -> None:
+    def look(self, data: Table) -> None:
         """The next block."""
         X, y = data.X, data.y
         if not y.size:

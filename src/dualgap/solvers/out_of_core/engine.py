@@ -20,7 +20,7 @@ import numpy as np
 from ...core.problem import Evaluation, EvaluationPass, Point, Problem, StreamingEvaluation
 from ...data.chunks import AHEAD, Feed, FromMemory, OnDisk, Piece, Reader
 from ...data.memory import training_bytes
-from ...data.row_cache import ROOM, SLOT_BYTES, Ring
+from ...data.row_cache import ROOM, SLOT_BYTES, RowCache
 from ...data.sources import Source
 from ...runtime.arrays import Floats, Offsets, Words
 from ...runtime.errors import InputError
@@ -156,7 +156,7 @@ class Engine:
         feed = self._on_disk.feed
         dtype = np.float32 if feed.value_bytes == 4 else np.float64
         room = state.room or max(16, int(ROOM * mean * state.ids.size))
-        self.ring = Ring(
+        self.ring = RowCache(
             state.ids, state.order, state.slack, room, dtype, grows=self._on_disk.memory_budget is None
         )
         if state.progress.size:

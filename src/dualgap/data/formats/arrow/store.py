@@ -28,7 +28,7 @@ import numpy as np
 
 from ....runtime.errors import InputError
 from ....runtime.paths import kind_of_path
-from ...table import Data, csr_over
+from ...table import Table, csr_over
 
 KEY = b"dualgap"
 FORMAT, VERSION = "dualgap store", 1
@@ -146,7 +146,7 @@ class Store:
         """The numbers of the batches' first rows, and of all rows."""
         return np.concatenate([[0], np.cumsum(self.header.batch_rows, dtype=np.int64)])
 
-    def batch(self, k: int) -> Data:
+    def batch(self, k: int) -> Table:
         """The rows of a batch: views of its buffers, after the checksum has been compared."""
         header = self.header
         first = int(self.starts[k])
@@ -175,7 +175,7 @@ class Store:
             raise InputError(
                 f"{where} is damaged: it names column {columns.max()} of {header.d}; convert the file anew"
             )
-        return Data(
+        return Table(
             self.path,
             csr_over(values, columns, starts, (label.size, header.d)),
             label,
@@ -187,12 +187,12 @@ class Store:
             digests=tuple(header.digests),
         )
 
-    def blocks(self) -> Iterator[Data]:
+    def blocks(self) -> Iterator[Table]:
         """All batches, one after another."""
         for k in range(len(self.header.checksums)):
             yield self.batch(k)
 
-    def read(self) -> Data:
+    def read(self) -> Table:
         """All rows, in memory."""
         header = self.header
         try:
@@ -216,7 +216,7 @@ class Store:
             entry = entries.stop
         X = csr_over(values, columns, starts, (header.n, header.d))
         names = None if header.feature_names is None else tuple(header.feature_names)
-        return Data(self.path, X, label, header.zero_based, weight, names, digests=tuple(header.digests))
+        return Table(self.path, X, label, header.zero_based, weight, names, digests=tuple(header.digests))
 
 
 def sound_batch(reader: Any, k: int, where: str, *, full: bool) -> Any:
