@@ -36,7 +36,7 @@ class Example(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came of one example."""
+    """The outcome of one example."""
 
     example: Example
     outcome: Outcome
@@ -47,7 +47,7 @@ class Result(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """All three promises kept."""
+        """Whether the gap, the accuracy and the reloaded model are as promised."""
         return bool(self.outcome.converged) and self.reloaded_equal and self.accuracy >= self.example.floor
 
 

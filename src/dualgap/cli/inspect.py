@@ -1,4 +1,4 @@
-"""``dualgap inspect``: what is in a file, of data or of a model."""
+"""``dualgap inspect``: describe a file of data or a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``dualgap train`` says: what it is about to do, and what came out."""
+"""The output of ``dualgap train``: what is about to be trained, and what came out."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A run that is over, its model saved."""
+    """A finished run whose model has been saved."""
 
     settings: Settings
     file: Path
@@ -78,7 +78,7 @@ class Trained:
     trace_failure: str | None = None
 
     def summary(self) -> dict[str, Any]:
-        """What ``--json`` prints; primal, dual and gap in C-form."""
+        """The object that ``--json`` prints; primal, dual and gap are in C-form."""
         settings, outcome, model = self.settings, self.outcome, self.model
         certificate = model.certificate
         return {
@@ -107,7 +107,7 @@ class Trained:
         }
 
     def report(self) -> None:
-        """The same for people; what was trained on what has been said before training (`Introduction`)."""
+        """The report for people; data and problem have been printed before training (`Introduction`)."""
         settings, model, certificate = self.settings, self.model, self.model.certificate
         fact, _, remedy = self.outcome.reason.message.partition("; ")
         cause = self._likely_cause() if self.outcome.reason.name in SLOW else ""
@@ -138,8 +138,8 @@ class Trained:
         click.echo(f"model: {self.file} ({size}, {duals})")
 
     def _likely_cause(self) -> str:
-        """A sentence about scales of the data that make training slow; rows on disk are not read again for
-        it.
+        """A sentence about bad scales of the data, if they may have made training slow; rows on disk are not
+        read again.
         """
         from ..data.scales import scales
 
@@ -149,7 +149,7 @@ class Trained:
 
 
 class Introduction:
-    """A watcher that says what is about to be trained, on what, by which solver and why.
+    """A callback that prints what is about to be trained, on what, by which solver and why.
 
     To stdout, as the beginning of the report; and to stderr, where progress is shown, if only that is a
     terminal.
@@ -159,14 +159,14 @@ class Introduction:
         self._settings, self._data, self._spinner = settings, data, spinner
 
     def begin(self, task: Task) -> None:
-        """Called when problem and solver are known."""
+        """Print, once problem and solver are known."""
         text = "\n".join(self._lines(task)) + "\n"
         self._spinner.stop()
         said(text)
         self._spinner.say(PREPARING)
 
     def __call__(self, record: Record) -> None:
-        """Progress is shown by others."""
+        """Nothing: progress is shown by another callback."""
 
     def _lines(self, task: Task) -> list[str]:
         from ..data.labels import shown_label

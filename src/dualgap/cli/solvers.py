@@ -1,4 +1,4 @@
-"""``dualgap solvers``: what there is to choose from."""
+"""``dualgap solvers``: list the solvers."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def command(**given: Any) -> int:
 
 
 def _check(settings: Settings) -> dict[str, Any]:
-    """Refuse what can be refused before the data are read; the solver's options as a dictionary."""
+    """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..api import strength
     from ..core.bias import make_bias
     from ..core.losses import make_loss

@@ -33,7 +33,7 @@ def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinne
 
 
 def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> list[str]:
-    """What ``run`` would do."""
+    """The plan of a run, as sentences."""
     from ..api import plan
 
     return plan(opened(settings, spinner), **_arguments(settings), **options)
@@ -81,7 +81,7 @@ def _held_out(settings: Settings, data: Dataset, spinner: Spinner) -> Dataset | 
 
 
 class Last:
-    """A watcher that remembers the latest record."""
+    """A callback that keeps the latest record."""
 
     record: Record
 
@@ -90,7 +90,7 @@ class Last:
 
 
 class _Trace:
-    """The JSON lines of a run; the file is begun with the first record, so that bad input leaves no file
+    """The JSON lines of a run. The file is created with the first record, so that bad input leaves none
     behind.
     """
 

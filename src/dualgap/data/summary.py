@@ -1,4 +1,4 @@
-"""What is in a file of rows, in one streaming pass: counts, labels, ranges, scales, repeated rows."""
+"""A description of a file of rows, from one pass: counts, labels, ranges, scales, repeated rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_LABELS = 1000  # beyond, they are no classes
 
 @dataclass(frozen=True)
 class Summary:
-    """What ``summarise`` found."""
+    """The description of a file that ``summarise`` returns."""
 
     n: int
     d: int
@@ -46,7 +46,7 @@ class Summary:
 
 
 def summarise(path: str | os.PathLike[str], columns: ReadOptions = ReadOptions()) -> Summary:  # noqa: B008
-    """Look at all rows of a file, in memory for 8 bytes a row and 16 a column, or a little more."""
+    """Describe all rows of a file; takes 8 bytes of memory a row and 16 a column, or a little more."""
     seen = _Seen()
     for data in scan(DataSpec(path, columns=columns)):
         seen.look(data)
@@ -56,7 +56,7 @@ def summarise(path: str | os.PathLike[str], columns: ReadOptions = ReadOptions()
 
 
 class _Seen:
-    """What is known after some blocks."""
+    """What is known after some tables."""
 
     def __init__(self) -> None:
         self.n = self.nnz = self.empty = self.width = 0
@@ -70,7 +70,7 @@ class _Seen:
         self.hashes: list[Words] = []
 
     def look(self, data: Table) -> None:
-        """The next block."""
+        """Take in the next table."""
         X, y = data.X, data.y
         if not y.size:
             return
@@ -111,7 +111,7 @@ class _Seen:
                 self.labels = None
 
     def summary(self) -> Summary:
-        """All together."""
+        """The description of all rows so far."""
         used = self.counts[: self.width] > 0
         scales = np.sqrt(self.squares[: self.width][used] / self.n)
         low, total, high = self.norms

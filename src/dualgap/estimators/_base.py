@@ -31,7 +31,7 @@ from ._input import options_for, rows_of, seed_of, thread_count
 
 
 class Trained(NamedTuple):
-    """What is kept of an outcome. It refers to no data, so that K models do not hold K sources."""
+    """The part of an outcome that an estimator keeps. It refers to no data."""
 
     coef: Floats
     intercept: float
@@ -44,7 +44,7 @@ class Trained(NamedTuple):
 
     @classmethod
     def of(cls, outcome: Outcome) -> Trained:
-        """The part of an outcome worth keeping."""
+        """The part of an outcome that is kept."""
         problem = outcome.problem
         return cls(
             outcome.coef,
@@ -89,7 +89,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _bias(self) -> Bias:
-        """The only place that says which bias an estimator has."""
+        """The kind of bias."""
         if not flag("fit_intercept", self.fit_intercept):
             return NoBias()
         if not isinstance(self.bias, str) or self.bias not in ("exact", "augmented"):
@@ -157,9 +157,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         self._warn(X, models, names)
 
     def _warm_points(self, count: int, n: int, d: int) -> Callable[[int], Point | None]:
-        """Where to begin: at the last fit's points if that is wanted and they fit, else nowhere in
-        particular.
-        """
+        """The starting points: those of the last fit if ``warm_start`` asks for them and they fit."""
         if not flag("warm_start", self.warm_start) or not hasattr(self, "dual_"):
             return lambda k: None
         coef, intercept, dual = self.coef_, self.intercept_, self.dual_

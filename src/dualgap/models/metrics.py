@@ -84,9 +84,7 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def _curve(positive: Any, scores: Floats) -> tuple[Floats, Floats]:
-    """For every threshold, from none to all: how many rows are taken for positive, and how many of them
-    are.
-    """
+    """For every threshold: how many rows are predicted positive, and how many of them are positive."""
     order = np.argsort(-scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), scores.size - 1)  # ties are taken together
     return np.append(0.0, ends + 1.0), np.append(0.0, np.cumsum(positive[order])[ends])

@@ -40,7 +40,7 @@ _CERTIFICATE = {"primal", "dual", "gap", "relative_gap", "rounding", "form"}  # 
 
 
 class Proof(NamedTuple):
-    """How one row of ``coef`` came about, and how good it is."""
+    """The certificate of one row of ``coef``, and how it was reached."""
 
     lam: float
     total_weight: float
@@ -119,7 +119,7 @@ class Model:
 
     @property
     def n_columns(self) -> int:
-        """The number of columns of the rows that it takes."""
+        """The number of columns of its rows, before any expansion."""
         return self.n_features if self.n_inputs is None else self.n_inputs
 
     @property
@@ -188,7 +188,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
 
 def header_of(model: Model) -> dict[str, Any]:
-    """All of a model but its arrays."""
+    """All of a model but its arrays, for JSON."""
     return {
         "format": FORMAT,
         "version": VERSION,

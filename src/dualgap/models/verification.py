@@ -57,7 +57,7 @@ def verify(model: Model, data: Any) -> Verification:
 
 
 def contradiction(model: Model) -> str | None:
-    """What the model says of its problem that cannot be, whatever the rows are."""
+    """A contradiction among the statements of a model, whatever the rows are; None if there is none."""
     proof, stored = model.proofs[0], model.certificate
     lam, weight = proof.lam, proof.total_weight
     if not 0.0 <= lam < math.inf:
@@ -137,7 +137,7 @@ def _duals(model: Model) -> str:
 
 
 def _order(model: Model, rows: RowIdentity) -> tuple[str | None, str | None]:
-    """Whether DATA holds the training rows, and in their order; and what is wrong if the model's marks
+    """Whether the data hold the training rows, and in their order; and a fault, if the model's fingerprints
     disagree.
     """
     same = rows.fingerprint == model.fingerprint
@@ -188,7 +188,7 @@ def _agree(one: float, other: float, error: float) -> bool:
 
 
 def _inconsistency(stored: Certificate, floor: float) -> str | None:
-    """What contradicts itself in a certificate.
+    """A contradiction within a certificate; None if there is none.
 
     The relative gap is the gap over the dual less its own share of the rounding, which is not stored. Where
     that is not positive, the gap is measured against ``floor``.

@@ -132,7 +132,7 @@ class Unpacked:
         return b"".join(parts)
 
     def _beyond(self, rest: bytes) -> bytes:
-        """The beginning of the next stream, nothing at the end of the file."""
+        """The beginning of the next stream, or nothing at the end of the file."""
         form, found, zeros = self._form, b"", 0
         for more in chain([rest], iter(lambda: self._raw.read(_INPUT), b"")):
             both = found + more

@@ -28,9 +28,7 @@ STDIN = Path("-")
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some whole lines. ``done`` is how much of the file has been read with them, from 0 to 1 (0: nobody
-    knows).
-    """
+    """Some whole lines. ``done`` is the share of the file that has been read with them (0: unknown)."""
 
     text: Bytes
     done: float = 0.0
@@ -49,9 +47,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
-    """The text of a file in pieces of some megabytes, each of which ends with a line (and a newline, come
-    what may).
-    """
+    """The text of a file in pieces of some megabytes, each of which ends with a newline."""
     size = size or PIECE
     with _opened(path) as (raw, packed):
         if packed is None and path != STDIN and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
@@ -61,18 +57,18 @@ def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
 
 
 def read_once(path: Path) -> bool:
-    """Whether what is read is gone: the standard input, pipes and the like."""
+    """Whether a file can be read only once: the standard input, pipes and the like."""
     return path == STDIN or kind_of_path(path) == "device"
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file that can be read; what kind of file it is shows in them."""
+    """The first bytes of a file, which show its format."""
     with _readable(path) as raw:
         return _peek(path, raw)
 
 
 def _mapped(raw: IO[bytes], size: int) -> Iterator[Piece]:
-    """Windows into the file. Released pages leave memory, so that what is mapped at a time stays small."""
+    """Windows into a memory map; released pages leave memory, so that little is mapped at a time."""
     view = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
     whole = np.frombuffer(view, dtype=np.uint8)
     at = len(_BOM) if view[: len(_BOM)] == _BOM else 0
@@ -170,7 +166,7 @@ def shown(path: Path) -> str:
 
 
 def _format(path: Path, head: bytes) -> Compression | None:
-    """The compression that the name promises, once the content has been seen to agree."""
+    """The compression that the name of a file promises; the content must agree."""
     if path == STDIN:
         found = next((form for form in COMPRESSIONS.values() if head.startswith(form.magic)), None)
         if found is None:

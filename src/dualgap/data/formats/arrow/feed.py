@@ -22,8 +22,7 @@ _COUNTS = sys.version_info < (3, 14)  # later ones borrow references without cou
 
 
 class StoreFeed:
-    """The batches of a store, read with ``preadv`` into memory of their own: nothing is mapped, nothing is
-    kept.
+    """The batches of a store, read with ``preadv`` into buffers of their own: no memory maps, nothing kept.
 
     The first time, a batch must have its checksum. Later it must have the sums of words that it had then,
     which take a tenth of the time, in a file that nobody has touched.
@@ -64,7 +63,7 @@ class StoreFeed:
             self._add_up_weights()
 
     def _add_up_weights(self) -> None:
-        """Totals of a store that was written when they were plain sums: certificates need better ones."""
+        """Compensated totals of an older store, whose header has plain sums."""
         total, by_label = Total(), TotalByLabel()
         for k in range(self.chunks):
             y, weight = self.labelled(k)
@@ -80,7 +79,7 @@ class StoreFeed:
             os.close(self._file)
 
     def load(self, k: int, first: bool) -> Chunk:
-        """A batch."""
+        """A batch as a chunk."""
         span = slice(int(self.store.starts[k]), int(self.store.starts[k + 1]))
         if self._look() != self._signature:
             raise InputError(f"{self.name}: the file was changed while it was being read; start the run anew")
@@ -125,7 +124,7 @@ class StoreFeed:
         return Chunk(rows, canonical(y, np.float64), weight, span)
 
     def _buffer(self, size: int) -> Any:
-        """Memory that nobody looks at any more, or new: fresh pages cost as much as reading does."""
+        """A buffer that nothing refers to any more, or a new one: fresh pages cost as much as reading."""
         for whole in self._buffers:
             if _COUNTS and sys.getrefcount(whole) <= _UNUSED:  # every view of a buffer holds on to it
                 return whole[:size]
@@ -160,13 +159,13 @@ class StoreFeed:
             view, at = view[count:], at + count
 
     def _look(self) -> tuple[int, int]:
-        """What changes when a file does."""
+        """Size and time of change of the file: other ones mean that it was changed."""
         found = os.fstat(self._file)
         return found.st_size, found.st_mtime_ns
 
 
 def _sums(buffer: Any) -> tuple[int, int]:
-    """The sum and the exclusive or of all words: what fails in a memory or on a cable changes one of them."""
+    """The sum and the exclusive or of all words: a flipped bit changes at least one of them."""
     whole = buffer.size - buffer.size % 8
     words = buffer[:whole].view(np.uint64)
     rest = int.from_bytes(buffer[whole:].tobytes(), "little")
@@ -174,7 +173,7 @@ def _sums(buffer: Any) -> tuple[int, int]:
 
 
 def _places(store: Store) -> list[tuple[int, int, list[tuple[int, int, Any]]]]:
-    """Where each batch lies in the file, and in it offsets, columns, values, labels and weights."""
+    """The extent of each batch in the file, and in it offsets, columns, values, labels and weights."""
     pa = arrow()
     header = store.header
     types: list[Any] = [np.int64, np.uint32, header.value_type, np.float64] + [np.float64] * header.weighted

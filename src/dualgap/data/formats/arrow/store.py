@@ -36,7 +36,7 @@ MAGIC = b"ARROW1"
 
 
 def arrow() -> Any:
-    """The package pyarrow."""
+    """The package pyarrow, or an error that says how to install it."""
     try:
         import pyarrow
     except ImportError:
@@ -69,7 +69,7 @@ class Header:
     compensated: bool = False  # the sums of weights are within two units; once they were plain sums
 
     def to_json(self) -> bytes:
-        """As the metadata of the schema."""
+        """The header as JSON, for the metadata of the schema."""
         told = {"format": FORMAT, "version": VERSION, **asdict(self)}
         return json.dumps({**told, "checksum": _seal(told)}).encode()
 
@@ -119,7 +119,7 @@ def checksum(*arrays: Any) -> str:
 
 
 class Store:
-    """A store that is open for reading. Batches are read when asked for, and every one is checked."""
+    """A store that is open for reading. Batches are read on demand, and each is checked."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         pa = arrow()
@@ -143,7 +143,7 @@ class Store:
 
     @cached_property
     def starts(self) -> Any:
-        """The numbers of the batches' first rows, and of all rows."""
+        """The row numbers at which batches begin, and the number of rows."""
         return np.concatenate([[0], np.cumsum(self.header.batch_rows, dtype=np.int64)])
 
     def batch(self, k: int) -> Table:
@@ -287,7 +287,7 @@ def _header(path: Path, found: Any) -> Header:
 
 
 def _seal(told: dict[str, Any]) -> str:
-    """CRC-32 of what a header says, however it is written."""
+    """CRC-32 of the fields of a header, in any order."""
     return f"{zlib.crc32(json.dumps(told, sort_keys=True).encode()):08x}"
 
 

@@ -115,7 +115,7 @@ def counts_from_zero(path: Path) -> bool:
 def _parts(
     path: Path, allowed: Range, threads: int | None = None, size: int | None = None
 ) -> Iterator[tuple[Part, float]]:
-    """The pieces of a file, parsed, in their order, each with how much of the file is done."""
+    """The pieces of a file, parsed in threads, in order; each with the share of the file read so far."""
     threads = threads or len(os.sched_getaffinity(0))
     line = 1
     waiting: deque[tuple[Piece, Future[Part]]] = deque()
@@ -147,9 +147,7 @@ def _parts(
 
 
 class _Gathered:
-    """All rows so far, in arrays with some room to spare: memory that nobody has written to takes no
-    place.
-    """
+    """The rows read so far, in arrays with room to spare (untouched memory takes no space)."""
 
     def __init__(self) -> None:
         self.rows = self.entries = self.lines = self.qids = 0
@@ -187,9 +185,7 @@ class _Gathered:
 
 
 def _enlarged(array: Any, needed: int, done: float) -> Any:
-    """The array with room for what is still to come, so that it need not be moved again: generously
-    estimated.
-    """
+    """The array enlarged to what the whole file is expected to need, so that it is not moved again."""
     if not array.size and done:
         try:
             return np.empty(int(1.25 * needed / done) + 1, dtype=array.dtype)
@@ -233,7 +229,7 @@ def _qid_notes(qids: int) -> tuple[str, ...]:
 
 
 def _complain_about(path: Path, line: int, allowed: Range) -> None:
-    """Read that line again, for the sake of the column; the standard input cannot be read twice."""
+    """Raise the error for a line, with its column; the line is read again for that, where the file can be."""
     before = 0
     for piece in () if read_once(path) else pieces(path):
         ends = np.flatnonzero(piece.text == 10)
@@ -250,7 +246,7 @@ def _complain_about(path: Path, line: int, allowed: Range) -> None:
 
 
 def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
-    """The indices that may occur, as far as that is known before a file is read."""
+    """The range of indices that may occur, as far as it is known before the file is read."""
     if zero_based not in ("auto", "yes", "no"):
         raise InputError(f"zero_based={zero_based!r} must be 'auto', 'yes' or 'no'")
     if n_features is not None and n_features < 1:
