@@ -29,7 +29,7 @@ import numpy as np
 
 from dualgap.data.formats.arrow.writing import SMALLEST_BUDGET
 from dualgap.data.formats.svmlight.writing import write_blocks
-from dualgap.files import Data, Store, convert, read_svmlight, write_svmlight
+from dualgap.files import Store, Table, convert, read_svmlight, write_svmlight
 
 from . import HERE, ROOT, generated, machine
 from .appendix import taken_on
@@ -124,7 +124,7 @@ def store_mapped(source: str) -> Timed:
     return run
 
 
-def _arrays(data: Data) -> tuple[Any, Any]:
+def _arrays(data: Table) -> tuple[Any, Any]:
     return data.X, data.y
 
 

@@ -25,7 +25,7 @@ import dualgap
 from dualgap.data.chunks import OnDisk
 from dualgap.data.dataset import all_of
 from dualgap.data.features import Expanded, Poly2
-from dualgap.data.formats.feeds import StoreFeed
+from dualgap.data.formats.arrow.feed import StoreFeed
 from dualgap.files import Store, write_store
 
 from . import CACHE, HERE, ROOT, big, goals, machine, sets

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from dualgap.data.formats.arrow.writing import Options, write_blocks
-from dualgap.files import Data
+from dualgap.files import Table
 
 PACKERS: dict[bytes, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
     b"\x1f\x8b": (gzip.decompress, lambda text: gzip.compress(text, 1, mtime=0)),
@@ -62,10 +62,10 @@ def stores() -> list[bytes]:
     y = np.where(rng.random(12) < 0.5, -1.0, 1.0)
     weight, names = rng.random(12), tuple(f"feature {k}" for k in range(7))
     kinds = [
-        (Options(), Data(Path(), X, y)),
-        (Options(value_type="float64"), Data(Path(), X, y, weight=weight)),
-        (Options(compression="lz4"), Data(Path(), X, y, feature_names=names)),
-        (Options(seed=None, value_type="float32", compression="zstd"), Data(Path(), X, y)),
+        (Options(), Table(Path(), X, y)),
+        (Options(value_type="float64"), Table(Path(), X, y, weight=weight)),
+        (Options(compression="lz4"), Table(Path(), X, y, feature_names=names)),
+        (Options(seed=None, value_type="float32", compression="zstd"), Table(Path(), X, y)),
     ]
     found = []
     with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,7 @@ from dualgap.data.formats import text
 from dualgap.data.formats.svmlight import reading as svmlight
 from dualgap.data.formats.svmlight.lines import LineError, Range, Row, parse_line
 from dualgap.data.formats.svmlight.reading import stream_svmlight
-from dualgap.data.table import Data
+from dualgap.data.table import Table
 from dualgap.files import Store, read_svmlight
 from dualgap.runtime.errors import InputError
 
@@ -142,7 +142,7 @@ class TextTarget(Target):
         if not way.streamed:
             _same_rows(data, way, found[0])
 
-    def _read(self, data: bytes, way: _Way) -> list[Data]:
+    def _read(self, data: bytes, way: _Way) -> list[Table]:
         path = text.STDIN
         if way.from_file:
             suffix = next((suffix for magic, suffix in SUFFIXES.items() if data.startswith(magic)), "")
@@ -178,7 +178,7 @@ class StoreTarget(Target):
         safe(store.read())
 
 
-def safe(data: Data) -> None:
+def safe(data: Table) -> None:
     """Whether no use of the arrays can reach outside of them."""
     X, n = data.X, data.y.size
     assert X.shape[0] == n
@@ -191,7 +191,7 @@ def safe(data: Data) -> None:
         assert X.indices.max() < X.shape[1]
 
 
-def sound(data: Data) -> None:
+def sound(data: Table) -> None:
     """Whether the rows are fit for training: finite, and by rising columns."""
     X, n = data.X, data.y.size
     assert np.isfinite(X.data).all()
@@ -231,7 +231,7 @@ def _same_fault(data: bytes, way: _Way, message: str) -> None:
     assert (int(place[2]), place[3]) in faults, f"{message!r}, but the line {line!r} has {faults}"
 
 
-def _same_rows(data: bytes, way: _Way, found: Data) -> None:
+def _same_rows(data: bytes, way: _Way, found: Table) -> None:
     """Every number is the one that the careful parser takes, and every row has its line."""
     if _packed(data):
         return

@@ -87,7 +87,11 @@ def from_disk(solver: str, bias: str, **options: Any) -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.arrow"
         write_store(path, X, y, weight, seed=3)
-        return [dualgap.fit(path, solver=solver, bias=bias, cache=0.3, max_epochs=40, seed=5, **options)]
+        return [
+            dualgap.fit(
+                path, solver=solver, bias=bias, in_memory=False, cache=0.3, max_epochs=40, seed=5, **options
+            )
+        ]
 
 
 def classes(**options: Any) -> list[Any]:
@@ -104,7 +108,11 @@ def classes_from_disk() -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.arrow"
         write_store(path, X, labels, seed=3)
-        return list(dualgap.one_vs_rest(path, cache=0.3, lockstep=True, max_epochs=40, seed=5).outcomes)
+        return list(
+            dualgap.one_vs_rest(
+                path, in_memory=False, cache=0.3, lockstep=True, max_epochs=40, seed=5
+            ).outcomes
+        )
 
 
 def wide() -> list[Any]:

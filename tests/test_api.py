@@ -162,12 +162,14 @@ def test_messages_are_one_line_and_not_endless() -> None:
 
 
 def test_a_model_that_was_saved_is_a_starting_point(tmp_path: Path) -> None:
-    from dualgap.files import load_model, save_model
+    from dualgap.files import DataSpec, Model, load_model, open_data
     from dualgap.models.building import model_of
 
-    good = dualgap.fit(X, Y, C=1.0, tol=1e-9, bias="augmented")
+    data = open_data(DataSpec(X, Y), "classification")
+    good = dualgap.fit(data, C=1.0, tol=1e-9, bias="augmented")
     for duals in (True, False):
-        save_model(tmp_path / "m", model_of(good, good.trace[-1], X, classes=(-1, 1), duals=duals))
+        model_of(good, data, duals=duals).save(tmp_path / "m")
+        assert Model.load(tmp_path / "m").classes == (-1, 1)
         again = dualgap.fit(
             X, Y, C=1.0, tol=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd"
         )
@@ -175,7 +177,7 @@ def test_a_model_that_was_saved_is_a_starting_point(tmp_path: Path) -> None:
         if duals:
             assert (again.trace[-1].visits, again.reason.name) == (0, "gap")
     # the other class is the positive one there: the same model with the other sign
-    save_model(tmp_path / "m", model_of(good, good.trace[-1], X, classes=(1, -1)))
+    replace(model_of(good, data), classes=(1, -1)).save(tmp_path / "m")
     turned = dualgap.fit(
         X, -Y, C=1.0, tol=1e-6, bias="augmented", warm=load_model(tmp_path / "m"), solver="dcd"
     )

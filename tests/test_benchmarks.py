@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from dualgap import fit
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the harness is no part of the installed package
@@ -185,7 +185,7 @@ def test_independent_objective_agrees_with_the_certificate(loss, sparse):
     w = 3.0 * rng.normal(size=7)
     C = 2.5
     X = sp.csr_matrix(X) if sparse else X
-    problem = Problem(in_memory(X, y), make_loss(loss), 1.0 / (C * 50))
+    problem = Problem(view(X, y), make_loss(loss), 1.0 / (C * 50))
     certified = problem.in_form(problem.certify(Point(w, 0.0, None)), "J").primal
     assert objective(X, y, w, 0.0, loss, C) == pytest.approx(certified, rel=1e-13)
 

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.data.formats.feeds import StoreFeed
+from dualgap.data.formats.arrow.feed import StoreFeed
 from dualgap.files import Store, parquet_feed, write_store
 from dualgap.runtime.errors import InputError
 
@@ -37,7 +37,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("solver", ["cached-loops", "block", "selective-block"])
 def test_every_class_has_its_certificate_and_chunks_are_read_once_for_all(store: Path, solver: str) -> None:
-    many = dualgap.one_vs_rest(store, solver=solver, cache=0.4, C=0.05, tol=1e-3)
+    many = dualgap.one_vs_rest(store, solver=solver, in_memory=False, cache=0.4, C=0.05, tol=1e-3)
     assert many.classes.tolist() == [3.0, 4.0, 5.0, 6.0]
     data = Store(store).read()
     for label, outcome in zip(many.classes, many.outcomes, strict=True):
@@ -55,7 +55,7 @@ def test_every_class_has_its_certificate_and_chunks_are_read_once_for_all(store:
 def test_memory_and_disk_agree(store: Path) -> None:
     memory = dualgap.one_vs_rest(store, C=0.05, tol=1e-5)
     assert memory.outcomes[0].problem.source.in_memory
-    disk = dualgap.one_vs_rest(store, cache=0.3, C=0.05, tol=1e-5)
+    disk = dualgap.one_vs_rest(store, in_memory=False, cache=0.3, C=0.05, tol=1e-5)
     for one, other in zip(memory.outcomes, disk.outcomes, strict=True):
         assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-5)
     data = Store(store).read()
@@ -81,7 +81,7 @@ def test_a_budget_is_shared(store: Path) -> None:
     with pytest.raises(InputError, match="come from the file"):
         dualgap.one_vs_rest(store, np.zeros(600))
     with pytest.raises(InputError, match="no option 'threds'"):
-        dualgap.one_vs_rest(store, cache=0.4, threds=2)
+        dualgap.one_vs_rest(store, in_memory=False, cache=0.4, threds=2)
 
 
 def test_a_broken_reader_leaves_models(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_broken_reader_leaves_models(store: Path, monkeypatch: pytest.MonkeyPa
         return load(self, k, first)
 
     monkeypatch.setattr(StoreFeed, "load", failing)
-    many = dualgap.one_vs_rest(store, cache=0.4, C=1.0, tol=0.0)
+    many = dualgap.one_vs_rest(store, in_memory=False, cache=0.4, C=1.0, tol=0.0)
     assert {outcome.reason.name for outcome in many.outcomes} == {"broken"}
     assert all("the disk went away" in outcome.reason.message for outcome in many.outcomes)
     assert all(outcome.coef.any() for outcome in many.outcomes)
@@ -118,7 +118,7 @@ def test_parquet_files_are_rows(tmp_path: Path) -> None:
     assert dualgap.fit(feed, C=0.05, tol=1e-6).certificate.primal == pytest.approx(
         memory.certificate.primal, rel=1e-6
     )
-    disk = dualgap.fit(feed, C=0.05, tol=1e-6, solver="cached-loops", cache=150)
+    disk = dualgap.fit(feed, C=0.05, tol=1e-6, solver="cached-loops", in_memory=False, cache=150)
     assert not disk.problem.source.in_memory
     assert disk.certificate.primal == pytest.approx(memory.certificate.primal, rel=2e-6)
 

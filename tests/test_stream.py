@@ -52,7 +52,7 @@ def pieces(n: int) -> list[slice]:
 def fitted(X: Any, y: Any, solver: str, epochs: int = 1, **options: Any) -> tuple[np.ndarray, float]:
     """The last model of a fit in the order of the rows (a fit itself hands back the best one it has seen)."""
     outcome = dualgap.fit(X, y, solver=solver, order="given", tol=0.0, max_epochs=epochs, polish=0, **options)
-    point = outcome.solver.point(outcome.problem, outcome.state.solver)
+    point = outcome.solver.point(outcome.problem, outcome.run.state)
     return point.w, point.b
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .core.problem import Certificate as Certificate
     from .core.problem import Point as Point
     from .estimators import LinearSVC as LinearSVC
-    from .many import Many as Many
+    from .many import OneVsRest as OneVsRest
     from .many import one_vs_rest as one_vs_rest
     from .runtime.errors import InputError as InputError
     from .stream import Stream as Stream
@@ -39,7 +39,7 @@ _HOMES = {
     "LinearSVC": "estimators",
     "Certificate": "core.problem",
     "Point": "core.problem",
-    "Many": "many",
+    "OneVsRest": "many",
     "one_vs_rest": "many",
     "Outcome": "training.outcome",
     "Record": "training.records",

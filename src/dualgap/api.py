@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
@@ -15,23 +14,24 @@ from .core.bias import Bias, make_bias
 from .core.losses import Loss, make_loss
 from .core.problem import Form, Point, Problem
 from .data.chunks import OnDisk
-from .data.dataset import Given, source_of
-from .data.features import Expansion, expanded, make_expansion
-from .data.sources import View
+from .data.dataset import Dataset, DataSpec
+from .inputs import data_of, held_out, opened
 from .models.model import Model
 from .runtime.checks import functions, number, shown, whole
 from .runtime.errors import InputError
 from .solvers import check_from_disk, check_regulariser, check_seed, make_solver
 from .solvers.auto import choose
 from .training.callbacks import Callback, as_callback
-from .training.loop import Measures, Settings, solve
+from .training.interruption import CtrlC
+from .training.jobs import Job
+from .training.loop import Measures, Running, Settings, running, solve
 from .training.outcome import Outcome
 from .training.records import Record
 from .training.run import Run
 from .training.schedule import Size
 from .training.solver import AnySolver
 from .training.stopping import GapBelow, MaxEpochs, MaxVisits, NotImproving, Rules, Stalled, TimeLimit
-from .training.validation import Validation, given, split_off
+from .training.validation import Validation
 from .warm_starts import run_to_resume, starting_point
 
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
@@ -62,6 +62,7 @@ def fit(
     validation: Any = None,
     patience: int = 5,
     penalty: str = "l2",
+    in_memory: bool | None = None,
     memory_budget: int | None = None,
     expand: Any = None,
     hash_bits: int | None = None,
@@ -74,12 +75,13 @@ def fit(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d), or a path, a Store or a ChunkFeed
-        Float32 and float64 are used as they are, without a copy. Rows that do not fit into memory stay on
-        disk.
-    y : array of n numbers
-        Two distinct labels for a classification loss (the larger one counts as +1), any numbers for
-        regression.
+    X : array or sparse matrix of shape (n, d), or a path, a Store, a ChunkFeed, a DataSpec or a Dataset
+        Float32 and float64 are used as they are, without a copy. A file is svmlight text, a store or a
+        Parquet file (labels in its column ``label``); rows of the latter two that do not fit into memory stay
+        on disk.
+    y : array of n labels
+        Two distinct labels for a classification loss, numbers or words (the larger one counts as +1), any
+        numbers for regression.
     loss : str or loss
         ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them. Underscores
         will do for hyphens, and scikit-learn's names for the same functions: ``"log_loss"``,
@@ -113,11 +115,14 @@ def fit(
     record_every : int
         Certify after every so many visits, besides the certificates of a schedule that keeps them
         cheap.
-    validation : float or pair (X, y)
+    validation : float, pair (X, y), path or Dataset
         Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for
         ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them
         is handed back. A part of the rows is held out by giving them weight 0 in ``outcome.problem``:
         ``outcome.dual`` has an entry for every row, and those of held-out rows do not count.
+    in_memory : bool, optional
+        False leaves the rows of a store or a feed on disk even if they fit into memory, True reads them all.
+        By default their size decides.
     memory_budget : int, optional
         Bytes for rows of a store or a feed, what is being read, and working copies of duals and weights;
         duals and weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed
@@ -150,7 +155,33 @@ def fit(
     prepared = _prepared(locals())
     task = prepared.task
     outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
-    return replace(outcome, classes=task.classes, expansion=prepared.expansion, auto_reason=task.auto_reason)
+    return task.named(outcome)
+
+
+def job(
+    key: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    adapt: Callable[[AnySolver], tuple[AnySolver, float]] | None = None,
+    **arguments: Any,
+) -> Job:
+    """A run of ``fit`` with these arguments, for ``run_jobs``.
+
+    ``adapt`` makes of the solver one that takes turns with others, and says how many visits a turn has.
+    """
+    bound = signature(fit).bind(X, y, **arguments)
+    bound.apply_defaults()
+    task, rules, settings, callbacks = _prepared(bound.arguments)
+    if adapt is not None:
+        solver, quantum = adapt(task.solver)
+        task, settings = task._replace(solver=solver), replace(settings, max_quantum=quantum)
+
+    def begin(ctrl_c: CtrlC) -> Running:
+        run = running(task.solver, task.problem, rules, settings, callbacks, ctrl_c)
+        return task.named((yield from run))
+
+    return Job(key, begin)
 
 
 def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
@@ -187,7 +218,6 @@ class Prepared(NamedTuple):
     rules: Rules
     settings: Settings
     callbacks: list[Callback]
-    expansion: Expansion | None
 
 
 def _prepared(given: Mapping[str, Any]) -> Prepared:
@@ -202,20 +232,9 @@ def _prepared(given: Mapping[str, Any]) -> Prepared:
         record_every = whole("record_every", record_every, 1)
     callbacks = functions("callbacks", given["callbacks"], "functions of (record, run)")
     measures = functions("measures", measures, "functions of a Point that return a dict")
-    expansion = make_expansion(given["expand"], given["hash_bits"])
-    options = given["options"]
-    rows = Given(
-        given["X"],
-        given["y"],
-        given["sample_weight"],
-        given["memory_budget"],
-        "cache" in options,
-        expansion,
-        given["threads"],
-    )
-    names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "validation")
+    names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options", "validation")
     limits = Limits(given["max_epochs"], given["max_visits"], given["time_limit"])
-    task = prepare(rows, limits=limits, options=options, **{name: given[name] for name in names})
+    task = prepare(data_of(given), limits=limits, **{name: given[name] for name in names})
     rules, problem = task.rules, task.problem
     if task.validate is not None:
         rules = rules | NotImproving(whole("patience", given["patience"], 1))
@@ -237,9 +256,8 @@ def _prepared(given: Mapping[str, Any]) -> Prepared:
         auto_reason=task.auto_reason,
     )
     patient = max(1000 * problem.epoch_size, 200_000)  # on tiny data a thousand epochs are nothing
-    return Prepared(
-        task, rules | Stalled(patient), settings, [as_callback(each) for each in callbacks], expansion
-    )
+    listeners = [as_callback(each) for each in callbacks]
+    return Prepared(task, rules | Stalled(patient), settings, listeners)
 
 
 class Limits(NamedTuple):
@@ -272,10 +290,17 @@ class Task(NamedTuple):
     validate: Validation | None
     auto_reason: str  # "auto" chose this solver
     tol: float  # the relative gap asked for
+    data: Dataset
+
+    def named(self, outcome: Outcome) -> Outcome:
+        """The outcome with what the loop does not know: labels, expansion, the reason of ``auto``."""
+        return replace(
+            outcome, classes=self.classes, expansion=self.data.schema.expansion, auto_reason=self.auto_reason
+        )
 
 
 def prepare(
-    rows: Given,
+    rows: DataSpec | Dataset,
     loss: str | Loss,
     C: float | None,
     lam: float | None,
@@ -291,19 +316,9 @@ def prepare(
     """Check everything; nothing is computed yet that takes long."""
     tol, seed = number("tol", tol, zero=True), check_seed(seed)
     chosen, kind = make_loss(loss), make_bias(bias, rho)
-    source, classes, note = source_of(rows, chosen.task)
-    if note is not None:
-        warnings.warn(note, stacklevel=3)
-    held_out: View | None = None
-    if isinstance(validation, float | np.floating):
-        validation = float(validation)
-        if not isinstance(source, View):
-            raise InputError(
-                f"validation={validation}: rows on disk cannot be split off; give a pair of arrays"
-            )
-        source, held_out = split_off(source, validation, seed)
-    elif validation is not None:
-        held_out = given(_grown(validation, rows.expansion), classes, source.d)
+    data = opened(rows, chosen.task)
+    source, held = held_out(validation, data, chosen.task, seed)
+    classes = None if data.labels is None else data.labels.classes
     if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:
         if chosen.hard_margin is None:
             raise InputError(
@@ -321,15 +336,8 @@ def prepare(
     trainer = trainer.resolved(problem)
     rules = limits.rules(tol, problem.epoch_size)
     trainer.check(problem, rules.allowance(0))
-    validate = None if held_out is None else Validation(held_out, chosen)
-    return Task(problem, trainer, rules, form, classes, validate, why, tol)
-
-
-def _grown(pair: Any, expansion: Expansion | None) -> Any:
-    """Rows for validation, expanded as those for training are."""
-    if expansion is None or not isinstance(pair, tuple | list) or len(pair) != 2:
-        return pair  # what is no pair has its complaint elsewhere
-    return expanded(pair[0], expansion), pair[1]
+    validate = None if held is None else Validation(held, chosen)
+    return Task(problem, trainer, rules, form, classes, validate, why, tol, data)
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:

@@ -1,38 +1,41 @@
 """One model for each of K classes, against the rest; rows on disk are read once for all of them.
 
 Each class has a run of its own, with its own duals, weights and cache of rows (a K-th of the memory budget).
-The runs take turns, the one that is furthest behind first, so that all of them want the same chunk at about
-the same time; and a chunk that has been read serves all. (``block`` and ``selective-block`` want many chunks
-at a time, and read them for every class.)
+Runs from disk take turns (`training/jobs.py`), and a chunk that has been read serves all. (``block`` and
+``selective-block`` want many chunks at a time, and read them for every class.)
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator
+import math
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from .api import Limits, fit, prepare
+from .api import fit, job
 from .data.chunks import Chunk, Feed, OnDisk
-from .data.dataset import Given, all_of, distinct, streaming_budget, targets_of
-from .data.features import Expanded, expanded, make_expansion
-from .data.formats.arrow.store import Store
-from .data.formats.feeds import ChunkFeed, StoreFeed
-from .data.memory import training_bytes
+from .data.dataset import Dataset
+from .data.features import expanded
+from .data.labels import Labels, signs
+from .data.sources import View
+from .inputs import ARGUMENTS, data_of, opened
 from .runtime.arrays import Floats
-from .runtime.checks import shown, whole
 from .runtime.errors import InputError
-from .training.loop import CtrlC, Outcome, Record, running
+from .solvers.out_of_core.solver import OutOfCore
+from .training.jobs import Job, run_jobs
+from .training.outcome import Outcome
+from .training.solver import AnySolver
 
 _KEPT = 3  # chunks that stay for the runs that are behind
 
 
 @dataclass(frozen=True, eq=False)
-class Many:
+class OneVsRest:
     """Models of one class each, in the order of ``classes``, every one with its certificate."""
 
     classes: Floats
@@ -67,96 +70,48 @@ class Many:
         return chosen
 
 
-def one_vs_rest(X: Any, y: Any = None, **options: Any) -> Many:
+def one_vs_rest(X: Any, y: Any = None, **arguments: Any) -> OneVsRest:
     """Train one model for each class, against the rest. Everything else is as in :func:`fit`."""
-    given_budget = options.pop("memory_budget", None)
-    feed = _feed(X, y, options)
-    if feed is not None:
-        if given_budget is not None:
-            given_budget = whole("memory_budget", given_budget, 1)
-        if feed.labels is None:
-            raise InputError(f"{feed.name}: more than 1,000 different labels, where classes are needed")
-        classes = np.array([label for label, _ in feed.labels])
-        size = training_bytes(feed.n, feed.d, feed.nnz, feed.value_bytes)
-        budget = streaming_budget(size, given_budget)
-        if budget is not None or "cache" in options:
-            return _from_disk(feed, classes, budget, options)
-        X, y, weight = all_of(feed)  # grown already, if they were to grow
-        options = {**options, "sample_weight": weight}
-        expansion = make_expansion(options.pop("expand", None), options.pop("hash_bits", None))
-        found = one_vs_rest(X, y, **options)
-        return Many(found.classes, [replace(outcome, expansion=expansion) for outcome in found.outcomes])
-    if given_budget is not None:
-        raise InputError(f"memory_budget={shown(given_budget)} is for rows on disk (a store, a feed)")
-    if y is None:
-        raise InputError("y is missing: give one label a row")
-    labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")
-    classes = distinct(labels)
-    if classes.size < 2:
-        raise InputError("y holds one class only; a classifier needs rows of two")
-    return Many(classes, [fit(X, np.where(labels == label, 1.0, -1.0), **options) for label in classes])
-
-
-def _feed(X: Any, y: Any, options: dict[str, Any]) -> Feed | None:
-    if isinstance(X, StoreFeed | ChunkFeed):
-        feed: Feed = X
-    elif isinstance(X, str | os.PathLike | Store):
-        feed = StoreFeed(X if isinstance(X, Store) else Store(X))
+    bound = signature(fit).bind(X, y, **arguments)
+    bound.apply_defaults()
+    data = opened(data_of(bound.arguments), "one-vs-rest")
+    if data.labels is None:
+        raise InputError("X is open already, for other targets than classes; give a path, a Store or a feed")
+    told = {name: value for name, value in arguments.items() if name not in ARGUMENTS}
+    if isinstance(data.source, OnDisk):
+        outcomes = _from_disk(data, data.source, data.labels, told)
     else:
-        return None
-    if y is not None or options.get("sample_weight") is not None:
-        raise InputError("labels and weights come from the file; leave y and sample_weight out")
-    expansion = make_expansion(options.get("expand"), options.get("hash_bits"))
-    return feed if expansion is None else Expanded(feed, expansion)
+        outcomes = dict(run_jobs(_jobs(data, data.source, data.labels, told)))
+    return OneVsRest(np.asarray(data.labels.classes), [outcomes[k] for k in range(len(outcomes))])
 
 
-def _from_disk(feed: Feed, classes: Floats, budget: int | None, options: dict[str, Any]) -> Many:
-    """Runs in lockstep over one feed."""
-    defaults: dict[str, Any] = {
-        "loss": "hinge", "C": None, "lam": None, "solver": "auto", "tol": 1e-3, "bias": "none", "rho": 1.0,
-    }  # fmt: skip
-    settings = {key: options.pop(key, value) for key, value in defaults.items()}
-    limits = Limits(
-        options.pop("max_epochs", 1000), options.pop("max_steps", None), options.pop("time_limit", None)
-    )
-    seed, watchers = options.pop("seed", 0), options.pop("watchers", ())
-    expansion = make_expansion(options.pop("expand", None), options.pop("hash_bits", None))
-    with Shared(feed, classes.size) as shared, CtrlC() as ctrl_c:
-        runs: list[Generator[Record, None, Outcome]] = []
-        for label in classes:
-            share = None if budget is None else budget // classes.size
-            source = OnDisk(shared, targets_of((None, label)), memory_budget=share, models=classes.size)
-            task = prepare(
-                Given(source, None, None), limits=limits, seed=seed, options=dict(options), **settings
-            )
-            solver: Any = task.solver
-            if hasattr(solver, "lockstep"):
-                solver = replace(solver, lockstep=True)
-            most = int(np.ceil(getattr(solver, "sweeps", 1.0) * feed.n / feed.chunks))
-            told: dict[str, Any] = {"tol": task.tol, "form": task.form, "watchers": watchers, "most": most}
-            runs.append(running(solver, task.problem, task.rule, ctrl_c, **told))
-        outcomes = _in_turns(runs)
-    return Many(classes, [replace(outcome, expansion=expansion) for outcome in outcomes])
+def _jobs(data: Dataset, rows: View, labels: Labels, told: dict[str, Any]) -> Iterator[Job]:
+    """A run for each class; targets are made when it begins, the rows are shared."""
+    for k, label in enumerate(labels.classes):
+        yield job(k, _against_rest(data, rows.with_targets(signs(rows.y, k)), label), **told)
 
 
-def _in_turns(runs: list[Generator[Record, None, Outcome]]) -> list[Outcome]:
-    """Let the run go on that is furthest behind, until all are done."""
-    passed = dict.fromkeys(range(len(runs)), 0.0)
-    outcomes: dict[int, Outcome] = {}
-    try:
-        while passed:
-            turn = min(passed, key=lambda k: passed[k])
-            try:
-                passed[turn] = next(runs[turn]).measures["passes"]
-            except StopIteration as end:
-                outcomes[turn] = end.value
-                del passed[turn]
-    finally:
-        for run in runs:
-            run.close()
-    return [outcomes[k] for k in range(len(runs))]
+def _from_disk(data: Dataset, rows: OnDisk, labels: Labels, told: dict[str, Any]) -> dict[Any, Outcome]:
+    """Runs that take turns over the chunks of one feed, each with its share of the memory."""
+    count, feed = len(labels.classes), rows.feed
+    budget = None if rows.memory_budget is None else rows.memory_budget // count
+
+    def sharing(solver: AnySolver) -> tuple[AnySolver, float]:
+        """In lockstep with the reader; a turn has as many visits as a chunk asks for."""
+        assert isinstance(solver, OutOfCore)  # no others train from disk
+        return solver.in_lockstep(), math.ceil(solver.visits_per_row * feed.n / feed.chunks)
+
+    with Shared(feed, count) as shared:
+        jobs = []
+        for k, label in enumerate(labels.classes):
+            source = OnDisk(shared, partial(labels.signs, k=k), memory_budget=budget, models=count)
+            jobs.append(job(k, _against_rest(data, source, label), adapt=sharing, **told))
+        return dict(run_jobs(jobs, together=True))
+
+
+def _against_rest(data: Dataset, source: View | OnDisk, label: Any) -> Dataset:
+    """The same rows with the targets of one class against the rest."""
+    return data._replace(source=source, schema=data.schema._replace(labels=Labels((None, label))))
 
 
 class Shared:
@@ -167,6 +122,7 @@ class Shared:
         self.name, self.n, self.d, self.nnz = feed.name, feed.n, feed.d, feed.nnz
         self.value_bytes, self.labels, self.chunks = feed.value_bytes, feed.labels, feed.chunks
         self.total_weight, self.epoch_size, self.steady = feed.total_weight, feed.epoch_size, feed.steady
+        self.origin = feed.origin
         self.chunk_bytes = feed.chunk_bytes // runs  # they share what has been read
         self.loads = 0  # chunks that were really read
         self._kept: dict[int, Future[Chunk]] = {}

@@ -19,7 +19,7 @@ import numpy as np
 from .core.bias import Bias, make_bias
 from .core.losses import Loss, make_loss
 from .core.problem import Problem
-from .data.dataset import two_labels
+from .data.labels import Labels
 from .data.sources import view
 from .runtime.arrays import Floats
 from .runtime.checks import number
@@ -111,14 +111,19 @@ class Stream:
         return 0 if self.state is None else int(self.state.counts.visits)
 
     def _signs(self, y: Any) -> Any:
-        if self.classes is None:
-            signs, self.classes = two_labels(y)
-            return signs
         labels = np.asarray(y)
-        strange = ~np.isin(labels, self.classes)
-        if strange.any():
-            bad = int(np.argmax(strange))
+        if self.classes is None:
+            if (
+                labels.ndim != 1
+                or labels.size == 0
+                or (labels.dtype.kind == "f" and not np.isfinite(labels).all())
+            ):
+                return labels  # `in_memory` says what is wrong with it
+            self.classes = Labels.binary(Labels.of(labels).classes, None).classes
+        classes = Labels(self.classes)
+        row = classes.first_unknown(labels)
+        if row is not None:
             raise InputError(
-                f"y[{bad}] is {labels[bad]}; the classes are {self.classes[0]} and {self.classes[1]}"
+                f"y[{row}] is {labels[row]}; the classes are {self.classes[0]} and {self.classes[1]}"
             )
-        return np.where(labels == self.classes[1], 1.0, -1.0)
+        return classes.signs(labels)

@@ -39,7 +39,7 @@ def test_help_tells_of_every_command_and_option() -> None:
     assert run().out == done.out
     train = run("train", "-h").out
     options = (
-        "--loss --C --lam --solver --tol --max-epochs --max-steps --time-limit --bias --rho --seed "
+        "--loss --C --lam --solver --tol --max-epochs --max-visits --time-limit --bias --rho --seed "
         "--threads --option "
         "--n-features --zero-based --trace --record-every --json --quiet --positive --no-duals --output"
     )

@@ -17,12 +17,12 @@ import pytest
 import scipy.sparse as sp
 
 from dualgap import cli
-from dualgap.cli.certify import dual_from_slopes
-from dualgap.cli.evaluate import classification, regression
 from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.files import Model, load_model, read_svmlight, save_model
+from dualgap.models.metrics import classification, regression
+from dualgap.models.verification import dual_from_slopes
 from dualgap.runtime.archive import read_archive, write_archive
 from support.commands import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
 
@@ -388,7 +388,7 @@ def test_a_model_without_duals_has_a_weaker_bound(folder: Path, forks: Forks) ->
 @pytest.mark.parametrize("name", list(LOSSES))
 def test_slopes_give_a_valid_bound_for_every_loss(folder: Path, name: str) -> None:
     data = read_svmlight(folder / "rows.svm")
-    problem = Problem(in_memory(data.X, data.y), LOSSES[name](), 1e-2)
+    problem = Problem(view(data.X, data.y), LOSSES[name](), 1e-2)
     w = np.random.default_rng(0).standard_normal(12)
     beta = dual_from_slopes(problem, w, 0.0)
     scores = data.X @ w

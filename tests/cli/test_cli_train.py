@@ -32,7 +32,7 @@ KEYS = [
     "n_features",
     "nnz",
     "epochs",
-    "steps",
+    "visits",
     "seconds",
     "primal",
     "dual",
@@ -76,7 +76,7 @@ def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
     )
     assert found["gap"] == pytest.approx(found["primal"] - found["dual"], abs=1e-9)
     assert 0 <= found["relative_gap"] <= 1e-6
-    assert found["steps"] == outcome.trace[-1].visits == pytest.approx(found["epochs"] * 200)
+    assert found["visits"] == outcome.trace[-1].visits == pytest.approx(found["epochs"] * 200)
     assert model.certificate == outcome.certificate
     assert model.classes == (-1, 1)
     assert model.zero_based is False
@@ -100,10 +100,10 @@ def test_the_report_says_what_is_proven_and_where_the_model_is(
 
 
 def test_not_converged_is_exit_code_3_with_a_model(tmp_path: Path, forks: Forks, rows: Path) -> None:
-    done = forks("train", rows, "-o", tmp_path / "m", "--tol", "0", "--max-steps", "450", "--json")
+    done = forks("train", rows, "-o", tmp_path / "m", "--tol", "0", "--max-visits", "450", "--json")
     assert done.code == 3
-    assert done.json["steps"] == 450
-    assert done.json["stop_reason"] == "max_steps"
+    assert done.json["visits"] == 450
+    assert done.json["stop_reason"] == "max_visits"
     assert not done.json["converged"]
     assert not load_model(tmp_path / "m").proofs[0].converged
     told = forks("train", rows, "-o", tmp_path / "m", "--tol", "0", "--max-epochs", "2")
@@ -198,7 +198,7 @@ def test_the_trace_and_how_often(tmp_path: Path, forks: Forks, rows: Path) -> No
         "--json",
     )
     records = [json.loads(line) for line in trace.read_text().splitlines()]
-    assert [record["steps"] for record in records] == [100 * (k + 1) for k in range(len(records))]
+    assert [record["visits"] for record in records] == [100 * (k + 1) for k in range(len(records))]
     assert all(record["kind"] == "certified" for record in records)
     assert records[-1]["relative_gap"] == done.json["relative_gap"]
     assert min(record["primal"] for record in records) >= max(record["dual"] for record in records)
@@ -312,8 +312,9 @@ def test_ctrl_c_before_training_leaves_nothing(tmp_path: Path) -> None:
 PRESSED = """
 import atexit, os, signal, sys, zipfile
 from dualgap import cli
-from dualgap.cli import training
-from dualgap.models import model
+from dualgap.cli import report
+from dualgap.data import dataset
+from dualgap.models import building, model
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -330,15 +331,15 @@ def before(owner, name, times=1):
 
 moment = sys.argv.pop(1)
 if moment == "reading":
-    before(training, "_read")
+    before(dataset, "open_data")
 elif moment == "training ends":
-    before(training, "model_of")
+    before(building, "model_of")
 elif moment == "saving":
     before(model, "save_model")
 elif moment == "saving, twice":
     before(zipfile.ZipFile, "writestr", 2)
 elif moment == "report":
-    before(training.Trained, "report")
+    before(report.Trained, "report")
 elif moment == "exit":
     atexit.register(press)
 cli.main()
@@ -458,7 +459,7 @@ def test_a_plan_trains_nothing(tmp_path: Path, forks: Forks, rows: Path) -> None
     )
     told = forks(*arguments, "--lam", "0.1")
     assert told.code == 0
-    assert "steps" in told.out
+    assert "visits" in told.out
     assert "T0=" in told.out
     assert forks(*arguments, "--lam", "0.1", "--json").json["plan"] == told.out.splitlines()
     assert sorted(tmp_path.iterdir()) == before

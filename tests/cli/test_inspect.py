@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dualgap.data.formats import ReadOptions
 from dualgap.data.summary import Summary, summarise
 from dualgap.files import write_store, write_svmlight
 from support.commands import Forks, forks_fixture, write_rows  # noqa: F401
@@ -67,7 +68,7 @@ def test_numbers_are_those_of_numpy(tmp_path: Path, rows: tuple[Any, Any], zero_
     write_svmlight(tmp_path / "rows.svm", X, y, zero_based=zero_based)
     write_store(tmp_path / "rows.arrow", X, y)
     used = np.diff(X.tocsc().indptr) > 0
-    text = summarise(tmp_path / "rows.svm", n_features=X.shape[1], zero_based="yes" if zero_based else "no")
+    text = summarise(tmp_path / "rows.svm", ReadOptions(X.shape[1], "yes" if zero_based else "no"))
     store = summarise(tmp_path / "rows.arrow")
     for found in (text, store):
         assert told(found) == expected(X, y)

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dualgap.cli import certify
-from dualgap.files import load_model, read_data, write_store, write_svmlight
+from dualgap.files import DataSpec, load_model, open_data, read_data, write_store, write_svmlight
+from dualgap.models.verification import SAME
 from support.commands import Forks, forks_fixture, write_rows  # noqa: F401
 from support.memory import program_that_measures
 
@@ -108,7 +108,7 @@ ORDERS = {
         ("text.svm", ()),
         ("shuffled.arrow", ()),
         ("again.arrow", ("--loss", "squared", "--bias", "exact")),
-        ("shuffled.arrow", ("--option", "cache=50", "--option", "lockstep=yes")),
+        ("shuffled.arrow", ("--from-disk", "--option", "cache=50", "--option", "lockstep=yes")),
         ("kept.arrow", ("--expand", "poly2", "--hash-bits", "8")),
     ],
 )
@@ -125,9 +125,10 @@ def test_a_certificate_is_true_whatever_the_order_of_its_rows(
         assert found["same_order"] is (ORDERS[name] == ORDERS[trained])
         assert found["recomputed"]["dual"] == pytest.approx(found["stored"]["dual"], rel=1e-12)
         if data.suffix == ".arrow" and loaded.bias != "exact":
-            streamed = certify.evaluate(loaded, certify.rows_on_disk(loaded, data))
-            assert not certify.rows_on_disk(loaded, data).source.in_memory
-            assert (streamed.verdict, streamed.rows == certify.SAME) == ("true", found["same_order"])
+            on_disk = open_data(DataSpec(data, in_memory=False), loaded.task, loaded.schema)
+            assert not on_disk.source.in_memory
+            streamed = loaded.verify(on_disk)
+            assert (streamed.verdict, streamed.rows == SAME) == ("true", found["same_order"])
 
 
 def test_rounded_values_are_other_rows(folder: Path, forks: Forks, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.chunks import AHEAD, FromMemory, OnDisk, Reader
 from dualgap.data.formats.feeds import ChunkFeed, StoreFeed
 from dualgap.data.rows import CSR, Batch
-from dualgap.data.sources import Part, in_memory
+from dualgap.data.sources import Part
 from dualgap.files import Store, write_store
 from dualgap.runtime.errors import InputError
 from support.feeds import deadline, readers, small_batches
@@ -187,7 +187,7 @@ def test_close_waits_for_a_load_under_way_and_no_longer() -> None:
 def test_chunks_from_memory_are_the_rows() -> None:
     X, y, weight = data()
     for matrix in (sp.csr_array(X), X, sp.csr_array(X.astype(np.float32)), X.astype(np.float32)):
-        source = in_memory(matrix, y, weight)
+        source = view(matrix, y, weight)
         feed = FromMemory(source, rows=7)
         assert (feed.chunks, feed.n, feed.d) == (8, 50, 9)
         assert feed.value_bytes == matrix.dtype.itemsize
@@ -427,7 +427,7 @@ def test_a_feed_without_rows_is_refused() -> None:
 
 def test_a_source_on_disk_is_the_source_in_memory() -> None:
     X, y, weight = data()
-    whole = in_memory(X, y, weight)
+    whole = view(X, y, weight)
     source = OnDisk(FromMemory(whole, rows=7), memory_budget=10**6)
     assert (source.n, source.d, source.nnz, source.in_memory) == (50, 9, whole.nnz, False)
     batches = [part.batch for part in source.parts()]
@@ -451,7 +451,7 @@ def test_a_source_on_disk_is_the_source_in_memory() -> None:
 def test_targets_are_made_of_labels_and_checked_once() -> None:
     X, _, _ = data()
     labels = np.where(np.arange(50) % 3, 4.0, 8.0)
-    feed = FromMemory(in_memory(X, labels), rows=10)
+    feed = FromMemory(view(X, labels), rows=10)
     source = OnDisk(feed, lambda found: np.where(found == 8.0, 1.0, -1.0), memory_budget=10**6)
     checked: list[int] = []
     source.check = lambda y, first: checked.append(first)
@@ -477,7 +477,7 @@ def test_many_labels_are_no_classes() -> None:
 
 def test_positions_of_pieces_come_from_the_order(tmp_path: Path) -> None:
     X, y, _ = data()
-    source = OnDisk(FromMemory(in_memory(X, y), rows=13), memory_budget=10**6)
+    source = OnDisk(FromMemory(view(X, y), rows=13), memory_budget=10**6)
     reader = Reader(source.load, lambda number: [2, 0, 3, 1], lockstep=True)
     pieces = [piece for piece in islice(iter(lambda: reader.take(wait=True), None), 4) if piece is not None]
     assert [piece.part.span.start for piece in pieces] == [26, 0, 39, 13]

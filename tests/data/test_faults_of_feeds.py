@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import dualgap
-from dualgap.data.formats.feeds import ChunkFeed, StoreFeed
+from dualgap.data.formats.arrow.feed import StoreFeed
+from dualgap.data.formats.feeds import ChunkFeed
 from dualgap.files import load_model, write_store
 from dualgap.runtime.errors import InputError
 from support.commands import Done, run
@@ -93,7 +94,13 @@ def test_a_store_that_changes_ends_the_run_with_the_best_model(
     name: str, fault: Callable[[Path], None], store: Path
 ) -> None:
     outcome = dualgap.fit(
-        store, solver=name, cache=80, tol=0.0, time_limit=40.0, callbacks=[After(lambda: fault(store))]
+        store,
+        solver=name,
+        in_memory=False,
+        cache=80,
+        tol=0.0,
+        time_limit=40.0,
+        callbacks=[After(lambda: fault(store))],
     )
     assert_kept(outcome, str(store))
 
@@ -110,7 +117,14 @@ def test_a_store_that_is_deleted_or_replaced_is_read_on(name: str, fault: str, s
             write_store(store, *rows(n=50, d=3, seed=9))
 
     outcome = dualgap.fit(
-        store, solver=name, cache=80, tol=1e-3, max_epochs=20_000, time_limit=40.0, callbacks=[After(act, 1)]
+        store,
+        solver=name,
+        in_memory=False,
+        cache=80,
+        tol=1e-3,
+        max_epochs=20_000,
+        time_limit=40.0,
+        callbacks=[After(act, 1)],
     )
     assert outcome.converged, outcome.reason
     here = dualgap.fit(*rows(), tol=1e-6)
@@ -139,7 +153,7 @@ def test_whatever_the_reader_stumbles_over_leaves_the_best_model(
 
     monkeypatch.setattr(StoreFeed, "load", failing)
     outcome = dualgap.fit(
-        store, solver=name, cache=80, tol=0.0, time_limit=40.0, callbacks=[After(broken.set)]
+        store, solver=name, in_memory=False, cache=80, tol=0.0, time_limit=40.0, callbacks=[After(broken.set)]
     )
     assert_kept(outcome, "rows.arrow")
 
@@ -151,7 +165,7 @@ def test_a_reader_that_fails_at_once_says_so(name: str, store: Path, monkeypatch
         raise InputError(f"{self.name}: nothing to be had")
 
     monkeypatch.setattr(StoreFeed, "load", failing)
-    outcome = dualgap.fit(store, solver=name, cache=80, tol=0.0, time_limit=40.0)
+    outcome = dualgap.fit(store, solver=name, in_memory=False, cache=80, tol=0.0, time_limit=40.0)
     assert outcome.reason.name == "broken"
     assert "rows.arrow: nothing to be had" in outcome.reason.message
     assert not outcome.trace
@@ -172,7 +186,9 @@ def test_a_fault_at_the_very_end_does_not_take_the_model_away(name: str, store: 
             return True
         return False
 
-    outcome = dualgap.fit(store, solver=name, cache=80, tol=0.0, time_limit=40.0, callbacks=[callback])
+    outcome = dualgap.fit(
+        store, solver=name, in_memory=False, cache=80, tol=0.0, time_limit=40.0, callbacks=[callback]
+    )
     assert outcome.coef.any()
     assert outcome.certificate.relative_gap < 1.0
 
@@ -209,7 +225,7 @@ def raising(k: int, X: Any, y: Any) -> Any:
 )
 def test_chunks_that_change_end_the_run_with_the_best_model(change: Any) -> None:
     feed = ChunkFeed(Fickle(6, change), name="the table")
-    outcome = dualgap.fit(feed, solver="cached-loops", cache=80, tol=0.0, time_limit=40.0)
+    outcome = dualgap.fit(feed, solver="cached-loops", in_memory=False, cache=80, tol=0.0, time_limit=40.0)
     assert_kept(outcome, "the table")
 
 
@@ -223,7 +239,7 @@ def test_a_slow_reader_is_waited_for() -> None:
             yield X[k : k + 100], y[k : k + 100]
 
     outcome = dualgap.fit(
-        ChunkFeed(start, name="the table"), solver="cached-loops", cache=80, time_limit=40.0
+        ChunkFeed(start, name="the table"), solver="cached-loops", in_memory=False, cache=80, time_limit=40.0
     )
     assert outcome.converged, outcome.reason
 
@@ -238,7 +254,12 @@ def test_a_table_that_shrinks_ends_the_run_too() -> None:
             yield X[200:], y[200:]
 
     outcome = dualgap.fit(
-        ChunkFeed(start, name="the table"), solver="cached-loops", cache=80, tol=0.0, time_limit=40.0
+        ChunkFeed(start, name="the table"),
+        solver="cached-loops",
+        in_memory=False,
+        cache=80,
+        tol=0.0,
+        time_limit=40.0,
     )
     assert_kept(outcome, "the table: ended at chunk 1, and had 2 before")
 
@@ -254,7 +275,18 @@ def large(folder: Path) -> Path:
 
 def train(store: Path, *arguments: Any) -> list[str]:
     return [
-        *(sys.executable, "-m", "dualgap.cli", "train", str(store), "--option", "cache=0.1", "--tol", "0"),
+        *(
+            sys.executable,
+            "-m",
+            "dualgap.cli",
+            "train",
+            str(store),
+            "--from-disk",
+            "--option",
+            "cache=0.1",
+            "--tol",
+            "0",
+        ),
         *map(str, arguments),
     ]
 
@@ -286,7 +318,7 @@ def test_a_full_disk_is_one_line(target: str, store: Path, tmp_path: Path) -> No
         pytest.skip("no /dev/full here")
     files = {"-o": tmp_path / "m.model", "--trace": tmp_path / "t.jsonl"} | {target: Path("/dev/full")}
     given = [word for option, file in files.items() for word in (option, file)]
-    done = command_line("train", store, "--option", "cache=80", *given)
+    done = command_line("train", store, "--from-disk", "--option", "cache=80", *given)
     assert "Traceback" not in done.err, done.err[-500:]
     assert done.code == 2
     line = [text for text in done.err.splitlines() if text.startswith("dualgap: error: ")]
@@ -306,7 +338,7 @@ def test_a_damaged_store_is_one_line_and_leaves_a_model_if_it_was_read_once(
     content = bytearray(store.read_bytes())
     content[begin + 40] ^= 4
     store.write_bytes(content)
-    done = command_line("train", store, "--option", "cache=80", "-o", tmp_path / "m.model")
+    done = command_line("train", store, "--from-disk", "--option", "cache=80", "-o", tmp_path / "m.model")
     assert done.code == 2
     assert "Traceback" not in done.err
     assert "rows.arrow: batch 1" in done.err

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import dualgap
 from dualgap.data.chunks import FromMemory
 from dualgap.data.features import Expanded, Kmers, Poly2, expanded, make_expansion, sequences
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.files import load_model, write_store, write_svmlight
 from dualgap.runtime.errors import InputError
 from support.commands import run
@@ -95,7 +95,7 @@ def test_a_gap_in_the_columns_ends_a_run_of_neighbours() -> None:
 def test_a_feed_grows_as_the_whole_matrix_does(expansion: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dualgap.data.features._TARGET", 20_000)  # many parts
     X, y = rows()
-    feed = Expanded(FromMemory(in_memory(X, y), rows=100), expansion)
+    feed = Expanded(FromMemory(view(X, y), rows=100), expansion)
     assert feed.chunks > 3
     whole = expanded(X, expansion)
     spans = []
@@ -124,7 +124,9 @@ def test_disk_and_memory_agree(tmp_path: Path) -> None:
     write_store(tmp_path / "a.arrow", X, y, keep_order=True)
     options: dict[str, Any] = {"expand": "poly2", "hash_bits": 12, "C": 0.1, "tol": 1e-6}
     memory = dualgap.fit(X, y, **options)
-    disk = dualgap.fit(tmp_path / "a.arrow", solver="cached-loops", cache=100, lockstep=True, **options)
+    disk = dualgap.fit(
+        tmp_path / "a.arrow", solver="cached-loops", in_memory=False, cache=100, lockstep=True, **options
+    )
     assert not disk.problem.source.in_memory
     assert disk.certificate.primal == pytest.approx(memory.certificate.primal, rel=2e-6)
     assert disk.certificate.dual <= memory.certificate.primal

@@ -21,7 +21,7 @@ import dualgap
 from dualgap.data import dataset as opening
 from dualgap.data.formats.arrow.writing import Options, write_blocks
 from dualgap.data.formats.feeds import ChunkFeed
-from dualgap.files import Data, Store, write_store
+from dualgap.files import Store, Table, write_store
 from dualgap.runtime.errors import InputError
 from support.commands import run
 from support.feeds import small_batches
@@ -189,10 +189,10 @@ def test_validation_on_rows_of_their_own_works(store: Path) -> None:
 def test_labels_that_are_not_signs_become_signs_and_regression_takes_them_as_they_are(tmp_path: Path) -> None:
     X, y = rows()
     write_store(tmp_path / "rows.arrow", X, np.where(y > 0, 7.0, 3.0))
-    outcome = dualgap.fit(tmp_path / "rows.arrow", cache=50)
+    outcome = dualgap.fit(tmp_path / "rows.arrow", in_memory=False, cache=50)
     assert list(outcome.classes) == [3.0, 7.0]
     assert np.mean(np.sign(X @ outcome.coef) == y) > 0.9
-    line = dualgap.fit(tmp_path / "rows.arrow", cache=50, loss="squared", bias="augmented")
+    line = dualgap.fit(tmp_path / "rows.arrow", in_memory=False, cache=50, loss="squared", bias="augmented")
     assert line.classes is None
     assert line.certificate.primal == pytest.approx(
         dualgap.fit(X, np.where(y > 0, 7.0, 3.0), loss="squared", bias="augmented").certificate.primal,
@@ -208,7 +208,7 @@ def test_the_command_line_keeps_to_it(store: Path, tmp_path: Path) -> None:
     assert not model.exists()
     refused = run("train", store, "-o", model, "--memory-budget", "20kB", "--solver", "dcd").error
     assert all(name in refused for name in DISK)
-    done = run("train", store, "-o", model, "--option", "cache=50", "--json")
+    done = run("train", store, "-o", model, "--from-disk", "--option", "cache=50", "--json")
     assert done.json["solver"] == "cached-loops"
     assert done.json["converged"]
     again = run("certify", model, store, "--json")
@@ -228,7 +228,7 @@ def train(path, **memory):
     return dualgap.fit(path, solver=sys.argv[4], C=0.1, tol=1e-2, max_epochs=float(sys.argv[5]), **memory)
 
 small, large, budget = sys.argv[1], sys.argv[2], int(sys.argv[3])
-train(small, cache=50)
+train(small, in_memory=False, cache=50)
 gc.collect()
 with growth() as found:
     outcome = train(large, memory_budget=budget)
@@ -243,14 +243,14 @@ def written(path: Path, n: int, d: int, entries: int) -> Path:
     rng = np.random.default_rng(0)
     truth, size = rng.standard_normal(d), max(n // 12, 1)
 
-    def blocks() -> Iterator[Data]:
+    def blocks() -> Iterator[Table]:
         for _ in range(0, n, size):
             columns = rng.integers(0, d // entries, (size, entries))
             columns += np.arange(0, d, d // entries)  # rising, and no column twice
             values = rng.standard_normal((size, entries), dtype=np.float32)
             starts = np.arange(0, size * entries + 1, entries)
             X = sp.csr_array((values.ravel(), columns.ravel(), starts), shape=(size, d))
-            yield Data(path, X, np.where(X @ truth > 0, 1.0, -1.0), None)
+            yield Table(path, X, np.where(X @ truth > 0, 1.0, -1.0), None)
 
     write_blocks(path, blocks(), Options(seed=None), n_features=d)
     return path

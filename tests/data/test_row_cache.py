@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualgap.data.row_cache import Ring
 from dualgap.data.rows import CSR, Batch
 from dualgap.data.sources import Part
 from dualgap.runtime.errors import InputError
@@ -34,9 +33,9 @@ def part_of(
     return Part(Batch(rows, y, np.array(weight, dtype=float), squared_norms), span)
 
 
-def ring_of(entries: int, *, grows: bool, slots: int = SLOTS, dtype: Any = np.float64) -> Ring:
+def ring_of(entries: int, *, grows: bool, slots: int = SLOTS, dtype: Any = np.float64) -> RowCache:
     order = np.arange(slots, dtype=np.uint32)
-    return Ring(np.zeros(slots, dtype=np.int64), order, np.zeros(slots), entries, dtype, grows=grows)
+    return RowCache(np.zeros(slots, dtype=np.int64), order, np.zeros(slots), entries, dtype, grows=grows)
 
 
 def expected_row(part: Part, i: int) -> tuple[Any, ...]:
@@ -51,7 +50,7 @@ def expected_row(part: Part, i: int) -> tuple[Any, ...]:
     )
 
 
-def held(ring: Ring, size: int) -> dict[int, tuple[Any, ...]]:
+def held(ring: RowCache, size: int) -> dict[int, tuple[Any, ...]]:
     """What the ring holds, by the numbers of the rows."""
     rows, found = ring.rows, {}
     for slot in ring.order[:size].tolist():

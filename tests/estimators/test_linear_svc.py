@@ -261,14 +261,13 @@ def test_sparse_and_dense_agree() -> None:
 def trained_on(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The values of the rows that each model was trained on."""
     found: list[Any] = []
-    fit = _base.fit
+    job = _base.job
 
-    def spy(*given: Any, **named: Any) -> Any:
-        outcome = fit(*given, **named)
-        found.append(outcome.problem.source.rows[0])
-        return outcome
+    def spy(key: int, data: Any, **named: Any) -> Any:
+        found.append(data.source.rows[0])
+        return job(key, data, **named)
 
-    monkeypatch.setattr(_base, "fit", spy)
+    monkeypatch.setattr(_base, "job", spy)
     return found
 
 
@@ -474,9 +473,9 @@ def test_ctrl_c_keeps_the_best_models_and_goes_on_to_the_caller(
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.2)  # lets the main thread, where signals are handled, hear of it
 
-    fit = _base.fit
+    job = _base.job
     changes = {"watchers": [press_once], "record_every": N}
-    monkeypatch.setattr(_base, "fit", lambda *given, **named: fit(*given, **{**named, **changes}))
+    monkeypatch.setattr(_base, "job", lambda *given, **named: job(*given, **{**named, **changes}))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt, match="best model so far"):

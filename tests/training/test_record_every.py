@@ -9,8 +9,8 @@ import pytest
 
 import dualgap
 from dualgap.solvers import SOLVERS, can_have, can_train
-from dualgap.solvers.primal.polishing import Polished
 from dualgap.solvers.primal.margin_sgd import MarginSGD
+from dualgap.solvers.primal.polishing import Polished
 from support.problems import noisy
 
 N = 120

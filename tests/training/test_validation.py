@@ -272,7 +272,7 @@ def test_a_part_may_be_any_kind_of_float(part: Any) -> None:
         ("some", "validation"),
         ((np.ones((2, 12)),), "validation must be a part"),
         ((np.ones((2, 12)), [1, 2]), r"validation y\[1\] is 2, which is no class of the training rows"),
-        ((np.ones((2, 5)), [1, -1]), "validation X has 5 columns and X has 12"),
+        ((np.ones((2, 5)), [1, -1]), "validation X has 5 columns and the training rows have 12"),
         ((np.ones((3, 12)), [1, -1]), "y has 2 entries and X has 3 rows"),
         ((np.full((2, 12), np.nan), [1, -1]), "NaN"),
     ],

@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _ignore_ctrl_c() -> None:
-    """All is done but leaving, which takes Numba half a second; an interrupt would then end the process by a
+    """Ignore Ctrl-C while Python exits, which takes Numba half a second; it would end the process by a
     signal.
     """
     with contextlib.suppress(ValueError):  # not in the main thread, where signals are none of our business

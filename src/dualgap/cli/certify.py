@@ -1,52 +1,25 @@
-"""``dualgap certify``: recompute a model's certificate from scratch and say whether the stored one is
-true.
-"""
+"""``dualgap certify``: recompute a model's certificate and say whether the stored one is true."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..models.building import loss_spec
-from ..runtime.errors import InputError
 from .console import emit, headline, json_option
-from .data import data_argument, model_argument, model_targets, read_for, stream_for, zero_based_option
+from .data import data_argument, model_argument, reading_options, spec_of
 
 if TYPE_CHECKING:
-    from ..core.problem import Certificate, Problem
-    from ..data.table import Data
-    from ..models.model import Model
-    from ..runtime.arrays import Floats, Words
-
-TRUE, NOT_TRUE, UNPROVEN = "true", "not true", "unproven"
-SAME, ANOTHER = "same order", "another order"
-# rounding beyond this part of the objective and the lower bound excuses no difference between two of them
-_NOISE = 1e-6
-_ULP = 2.0**-52
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What came out, and why."""
-
-    verdict: str
-    reason: str
-    rows: str | None  # "same order", "another order", or None where DATA holds other rows
-    duals: str  # "stored", or "slopes" for the weaker bound
-    stored: Certificate
-    recomputed: Certificate | None
+    from ..models.verification import Verification
 
 
 @click.command(short_help="Recompute a certificate from scratch.")
 @model_argument
 @data_argument
-@zero_based_option
+@reading_options
 @json_option
-def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -> int:
+def command(model_file: Path, data_file: Path, as_json: bool, **reading: Any) -> int:
     """Recompute the certificate of MODEL from DATA, the rows it was trained on, and compare it with the
     stored one.
 
@@ -61,13 +34,9 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     Exit codes: 0 true, 1 not true or unproven, 2 bad input.
     """
     from ..models.model import load_model
+    from ..models.verification import SAME, TRUE
 
-    model = load_model(model_file)
-    fault = contradiction(model)
-    if fault is None:
-        found = evaluate(model, _rows(model, data_file, zero_based))
-    else:
-        found = Verdict(NOT_TRUE, fault, None, _duals(model), model.certificate, None)
+    found = load_model(model_file).verify(spec_of(data_file, reading))
     if as_json:
         emit(
             {
@@ -85,257 +54,11 @@ def command(model_file: Path, data_file: Path, zero_based: str, as_json: bool) -
     return 0 if found.verdict == TRUE else 1
 
 
-class Rows(NamedTuple):
-    """The rows to certify with, in memory or on disk, their fingerprint, and a hash of each."""
+def _report(found: Verification) -> None:
+    from ..models.verification import ANOTHER, SAME, TRUE
 
-    source: Any
-    fingerprint: str
-    hashes: Words
-
-
-def _rows(model: Model, data_file: Path, zero_based: str) -> Rows:
-    from ..data.dataset import streaming_budget
-    from ..data.formats.arrow.store import Store
-    from ..data.formats.reading import kind_of
-    from ..data.memory import training_bytes
-
-    if kind_of(data_file) == "store" and zero_based == "auto":
-        header = Store(data_file).header
-        size = training_bytes(header.n, max(header.d, model.n_features), header.nnz, 8)
-        if streaming_budget(size, None) is not None:
-            return rows_on_disk(model, data_file)
-    return rows_in_memory(model, read_for(model, data_file, zero_based))
-
-
-def rows_in_memory(model: Model, data: Data) -> Rows:
-    """All rows of a file."""
-    from ..data.fingerprint import fingerprint, row_hashes
-    from ..data.sources import view
-
-    targets = model_targets(model, data)
-    source = view(model.features(data.X), targets, data.weight)
-    return Rows(source, fingerprint(data.X, targets, data.weight), row_hashes(data.X, targets, data.weight))
-
-
-def rows_on_disk(model: Model, data_file: Path) -> Rows:
-    """The rows of a store, read one batch at a time; their digests are computed anew, and not taken from its
-    header.
-    """
-    import numpy as np
-
-    from ..data.chunks import Feed, OnDisk
-    from ..data.features import Expanded, make_expansion
-    from ..data.fingerprint import RowDigests, combined, row_hashes
-    from ..data.formats.arrow.store import Store
-    from ..data.formats.feeds import StoreFeed
-
-    digests = RowDigests()
-    targets, weights, hashes = [], [], []
-    for data in stream_for(model, data_file, "auto"):
-        digests.add(data.X)
-        targets.append(model_targets(model, data))
-        weights.append(np.ones(data.y.size) if data.weight is None else data.weight)
-        hashes.append(row_hashes(data.X, targets[-1], data.weight))
-    expansion = make_expansion(model.expand, model.hash_bits)
-    feed: Feed = StoreFeed(Store(data_file))
-    if expansion is not None:
-        feed = Expanded(feed, expansion)
-    positive = None if model.classes is None else model.classes[1]
-    source = OnDisk(
-        feed,
-        lambda y: y if positive is None else np.where(y == positive, 1.0, -1.0),
-        memory_budget=0,
-        d=model.n_features,
-    )
-    return Rows(source, combined(digests.digests(), targets, weights), np.concatenate(hashes))
-
-
-def contradiction(model: Model) -> str | None:
-    """What the model says of its problem that cannot be, whatever the rows are."""
-    from ..data.features import make_expansion
-
-    proof, stored = model.proofs[0], model.certificate
-    lam, weight = proof.lam, proof.total_weight
-    if not 0.0 <= lam < math.inf:
-        return f"the stored lam is {lam!r}, which must be a number >= 0"
-    if not 0.0 < weight < math.inf:
-        return f"the stored total weight is {weight!r}, which must be positive"
-    if not (math.isclose(model.C * lam * weight, 1.0, rel_tol=16 * _ULP) if lam else math.inf == model.C):
-        expected = 1.0 / (lam * weight) if lam else math.inf
-        return f"the stored C is {model.C!r}, and 1 / (lam * total weight) is {expected!r}"
-    if model.bias != "augmented" and model.rho != 1.0:
-        return (
-            f"the stored rho is {model.rho!r}, and a bias of the kind {model.bias!r} has none "
-            "(which is stored as 1)"
-        )
-    form = "J" if lam else "mean"
-    if stored.form != form:
-        return (
-            f"the stored certificate is in form {stored.form!r}, and models of lam = {lam!r} have it in "
-            f"form {form!r}"
-        )
-    if not 0.0 <= stored.rounding < math.inf:
-        return f"the stored rounding is {stored.rounding!r}, which must be a number >= 0"
-    expansion = make_expansion(model.expand, model.hash_bits)
-    if expansion is not None and expansion.width(model.n_columns) != model.n_features:
-        made = f"{model.expand} with {model.hash_bits} bits makes {expansion.width(model.n_columns)} columns"
-        return f"the stored expansion {made}, and the model has {model.n_features}"
-    return None
-
-
-def evaluate(model: Model, rows: Rows) -> Verdict:
-    """Build the problem anew, evaluate the stored point, and compare."""
-    from ..core.bias import make_bias
-    from ..core.losses import make_loss
-    from ..core.problem import ABSOLUTE_SHARE, Point, Problem
-    from ..data.fingerprint import values_by_hash
-
-    stored, duals = model.certificate, _duals(model)
-    n = rows.source.n
-    if n != model.n_samples:
-        reason = f"DATA has {n} rows and the model was trained on {model.n_samples}"
-        return Verdict(NOT_TRUE, reason, None, duals, stored, None)
-    order, fault = _order(model, rows)
-    weight, proof = rows.source.total_weight, model.proofs[0]
-    if fault is None and order and not math.isclose(weight, proof.total_weight, rel_tol=(n + 16) * _ULP):
-        fault = f"the stored total weight is {proof.total_weight!r}, and that of the rows is {weight!r}"
-    loss = make_loss(loss_spec(model.loss, model.loss_parameters))
-    if fault is None and model.task != loss.task:
-        fault = f"the stored task is {model.task}, and the {loss.name} loss is for {loss.task}"
-    beta = None if model.dual is None else model.dual.toarray()[0]
-    if fault is None and order == ANOTHER and model.dual is not None:
-        beta = values_by_hash(rows.hashes, model.dual_hashes, model.dual.data)
-        if beta is None:
-            fault = "the stored hashes of the rows that have duals are not those of the training rows"
-    if fault is not None:
-        return Verdict(NOT_TRUE, fault, order, duals, stored, None)
-    if beta is None and not rows.source.in_memory:
-        raise InputError(
-            "the model was saved without duals: its bound can be recomputed only where all rows fit in memory"
-        )
-    problem = Problem(rows.source, loss, proof.lam, make_bias(model.bias, model.rho))
-    w, b = model.coef[0], float(model.intercept[0])
-    point = Point(w, b, dual_from_slopes(problem, w, b) if beta is None else beta)
-    recomputed = problem.in_form(problem.certify(point), "J")
-    if order is None:
-        reason = "the rows of DATA are not the training rows (others, or weighted otherwise)"
-        if model.rows_in_any_order is None:
-            reason = (
-                "the rows of DATA are not the training rows in their order; this older model has no "
-                "hashes of them"
-            )
-        return Verdict(NOT_TRUE, reason, order, duals, stored, recomputed)
-    verdict, reason = compare(stored, recomputed, duals)
-    if verdict != NOT_TRUE:
-        floor = problem.value_at_zero * ABSOLUTE_SHARE / (proof.lam or 1.0)
-        verdict, reason = (NOT_TRUE, fault) if (fault := _inconsistency(stored, floor)) else (verdict, reason)
-    return Verdict(verdict, reason, order, duals, stored, recomputed)
-
-
-def _duals(model: Model) -> str:
-    return "slopes" if model.dual is None else "stored"
-
-
-def _order(model: Model, rows: Rows) -> tuple[str | None, str | None]:
-    """Whether DATA holds the training rows, and in their order; and what is wrong if the model's marks
-    disagree.
-    """
-    from ..data.fingerprint import hashes_in_any_order, hashes_in_order
-
-    same = rows.fingerprint == model.fingerprint
-    if model.rows_in_order is None or model.rows_in_any_order is None:
-        return SAME if same else None, None
-    same_hashes = hashes_in_order(rows.hashes) == model.rows_in_order
-    found = hashes_in_any_order(rows.hashes) == model.rows_in_any_order
-    if same and same_hashes and found:
-        beside = model.dual is None or model.dual_hashes is None
-        if beside or bool((rows.hashes[model.dual.indices] == model.dual_hashes).all()):
-            return SAME, None
-        return SAME, "the stored hashes of the rows that have duals are not those of the training rows"
-    if same or same_hashes:
-        return (
-            SAME,
-            "the stored fingerprints of the rows contradict each other: some are those of DATA, others are "
-            "not",
-        )
-    return (ANOTHER if found and (model.dual is None or model.dual_hashes is not None) else None), None
-
-
-def compare(stored: Certificate, recomputed: Certificate, duals: str) -> tuple[str, str]:
-    """Whether the recomputed numbers are the stored ones, each up to the rounding errors of both.
-
-    A bound from slopes may be better than the stored one, and is not expected to be equal to it.
-    """
-    noise = min(recomputed.rounding, _NOISE * (abs(stored.primal) + abs(stored.dual)))
-    rounding = stored.rounding + noise
-    if not _agree(recomputed.primal, stored.primal, rounding):
-        return NOT_TRUE, f"the objective is {recomputed.primal!r}, and not the stored {stored.primal!r}"
-    slack = 3.0 * rounding
-    if duals == "slopes":
-        if recomputed.dual >= stored.dual - rounding and recomputed.gap <= stored.gap + slack:
-            return TRUE, "recomputed from scratch, objective and lower bound are as good as the stored ones"
-        return (
-            UNPROVEN,
-            "the model was saved without duals, and the weaker bound from slopes does not reach its own",
-        )
-    if not _agree(recomputed.dual, stored.dual, rounding):
-        return NOT_TRUE, f"the lower bound is {recomputed.dual!r}, and not the stored {stored.dual!r}"
-    if not _agree(recomputed.gap, stored.gap, slack):
-        return NOT_TRUE, f"the gap is {recomputed.gap!r}, and not the stored {stored.gap!r}"
-    return TRUE, "recomputed from scratch, objective and lower bound are the stored ones, up to rounding"
-
-
-def _agree(one: float, other: float, error: float) -> bool:
-    return one == other or abs(one - other) <= error
-
-
-def _inconsistency(stored: Certificate, floor: float) -> str | None:
-    """What contradicts itself in a certificate.
-
-    The relative gap is the gap over the dual less its own share of the rounding, which is not stored. Where
-    that is not positive, the gap is measured against ``floor``.
-    """
-    primal, dual, gap, relative, rounding, _ = stored
-    expected = primal - dual + rounding if primal < math.inf and dual > -math.inf else math.inf
-    if not _agree(gap, expected, 2.0 * _ULP * (abs(primal) + abs(dual) + rounding)):
-        return f"the stored gap is {gap!r}, and objective - lower bound + rounding is {expected!r}"
-    by_dual = (gap / dual, gap / (dual - rounding) if dual > rounding else math.inf) if dual > 0.0 else None
-    by_floor = 0.0 if gap == 0.0 else gap / floor if floor > 0.0 else math.inf
-    near = 1.0 + 1e-9
-    if by_dual is not None and by_dual[0] / near <= relative <= by_dual[1] * near:
-        return None
-    if dual <= rounding and _agree(relative, by_floor, 1e-9 * by_floor):
-        return None
-    expected = by_floor if by_dual is None else by_dual[0]
-    return f"the relative gap is {expected!r}, and not the stored {relative!r}"
-
-
-def dual_from_slopes(problem: Problem, w: Floats, b: float) -> Floats:
-    """A dual point from a primal one: ``s * beta`` with ``beta_i = -slope of the loss at row i's score``.
-
-    At the optimum of a smooth loss that is the optimal dual point. Elsewhere D(s beta) is concave in s, every
-    s in [0, 1] is feasible (the set of feasible duals is convex and holds 0), and the best s often makes the
-    bound far better than s = 1. It is always valid, and for losses with kinks always weak.
-    """
-    import numpy as np
-    from scipy.optimize import minimize_scalar
-
-    from ..core.problem import Point
-
-    scores = problem.evaluate(Point(w, b, None)).scores
-    pairs = zip(problem.source.y.tolist(), scores.tolist(), strict=True)
-    beta = np.array([-problem.loss.derivative(y, score) for y, score in pairs])
-    nowhere = np.zeros(problem.source.d)
-
-    def negated_bound(s: float) -> float:
-        return -problem.evaluate(Point(nowhere, 0.0, s * beta)).dual
-
-    best: Any = minimize_scalar(negated_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-6})
-    return beta if negated_bound(1.0) <= best.fun else float(best.x) * beta
-
-
-def _report(found: Verdict) -> None:
-    stored, again = found.stored, found.recomputed
+    stored = found.stored._asdict()
+    again = None if found.recomputed is None else found.recomputed._asdict()
     bound = "lower bound" if found.duals == "stored" else "lower bound (slopes)"
     click.echo(f"{'':<22}{'stored':>18}{'recomputed':>18}")
     for name, field, digits in (
@@ -345,8 +68,8 @@ def _report(found: Verdict) -> None:
         ("relative gap", "relative_gap", ".6g"),
         ("rounding, at most", "rounding", ".3g"),
     ):
-        right = "-" if again is None else format(getattr(again, field), digits)
-        click.echo(f"{name:<22}{format(getattr(stored, field), digits):>18}{right:>18}")
+        right = "-" if again is None else format(again[field], digits)
+        click.echo(f"{name:<22}{format(stored[field], digits):>18}{right:>18}")
     words = {SAME: "the same, in the same order", ANOTHER: "the same, in another order", None: "NOT the same"}
     click.echo(f"training rows: {words[found.rows]}")
     headline(f"{found.verdict}: {found.reason}", found.verdict == TRUE)

@@ -1,4 +1,4 @@
-"""What subcommands share when they talk: results to stdout, everything else to stderr."""
+"""What commands share for output: results go to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ json_option = click.option(
 
 
 class OutputError(Exception):
-    """Stdout cannot be written to; no OSError, so that nobody takes it for a file's."""
+    """Stdout cannot be written to. It is no OSError, as those are about other files."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"standard output: cannot be written: {error.strerror or error}")
@@ -28,7 +28,7 @@ class OutputError(Exception):
 
 
 class _Guarded:
-    """A text stream that raises an OutputError."""
+    """A text stream whose errors are OutputErrors."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -51,9 +51,7 @@ class _Guarded:
 
 @contextlib.contextmanager
 def guarded_stdout() -> Iterator[None]:
-    """Have a stdout that fails raise an OutputError, and leave nothing in it for Python to fail at when it
-    exits.
-    """
+    """Errors of stdout raise OutputError, and leave nothing buffered that fails at exit."""
     before = sys.stdout
     stream: Any = before
     if stream is None:  # closed by whoever started the program
@@ -73,18 +71,17 @@ def guarded_stdout() -> Iterator[None]:
 
 
 def emit(values: dict[str, Any]) -> None:
-    """One JSON object on stdout; infinities and NaN, for which JSON has no words, as null."""
+    """Print one JSON object on stdout; infinities and NaN become null."""
     click.echo(json.dumps(finite(values), allow_nan=False))
 
 
 def note(text: str) -> None:
-    """A remark that is no result."""
+    """Print a remark on stderr."""
     click.echo(f"dualgap: note: {text}", err=True)
 
 
 def said(text: str) -> None:
-    """Part of a report that comes before the rest of it; also to stderr, where that is a terminal and stdout
-    is not.
+    """Print the first part of a report at once; also on stderr, where that is a terminal and stdout is not.
 
     A stdout that cannot be written to is no reason to give up now: it is noticed when the report is complete.
     """
@@ -95,26 +92,26 @@ def said(text: str) -> None:
 
 
 def complain(message: str) -> int:
-    """An error, in one line; the exit code that belongs to it."""
+    """Print an error in one line; returns the exit code for it."""
     with contextlib.suppress(OSError):  # the exit code still tells
         click.echo(f"dualgap: error: {' '.join(message.split())}", err=True)
     return 2
 
 
 def headline(text: str, good: bool = True) -> None:
-    """The sentence that says how it went."""
+    """Print the sentence that says how it went."""
     click.secho(text, fg="green" if good else "yellow", bold=True)
 
 
 def table(rows: list[tuple[str, str, str]]) -> None:
-    """Names, numbers aligned to the right, and what they are."""
+    """Print names, numbers aligned to the right, and their meanings."""
     names, numbers = (max(len(row[k]) for row in rows) for k in (0, 1))
     for name, number, meaning in rows:
         click.echo(f"  {name:<{names}}  {number:>{numbers}}  {meaning}".rstrip())
 
 
 def print_table(columns: list[str], rows: list[list[str]]) -> None:
-    """A table with wrapped cells; as wide as it needs where stdout is no terminal."""
+    """Print a table with wrapped cells; as wide as needed where stdout is no terminal."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -129,7 +126,7 @@ def print_table(columns: list[str], rows: list[list[str]]) -> None:
 
 
 def counted(number: int, thing: str) -> str:
-    """``1 row``, ``32,561 rows``."""
+    """A number with its noun: ``1 row``, ``32,561 rows``."""
     return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
@@ -150,7 +147,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """From the text."""
+        """The number of bytes that a text stands for."""
         if isinstance(value, int):
             return value
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", value.strip().lower())
@@ -160,7 +157,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
 
 
 class Spinner:
-    """A line on stderr while something takes its time; silent where stderr is no terminal.
+    """A line on stderr while something takes time; silent where stderr is no terminal.
 
     It is a watcher, too: at the first record of a run it goes away, because training shows its own progress.
     """
@@ -170,7 +167,7 @@ class Spinner:
         self._status: Any = None
 
     def say(self, text: str) -> None:
-        """Show this from now on."""
+        """Show this text from now on."""
         if not self._shown:
             return
         if self._status is None:
@@ -181,13 +178,13 @@ class Spinner:
         self._status.update(text)
 
     def stop(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._status is not None:
             self._status.stop()
             self._status = None
 
-    def __call__(self, record: Any) -> None:
-        """Make room."""
+    def __call__(self, record: Any, run: Any) -> None:
+        """Remove the line: training shows its own progress."""
         self.stop()
 
     def __enter__(self) -> Spinner:
@@ -198,7 +195,7 @@ class Spinner:
 
 
 def finite(value: Any) -> Any:
-    """The same with None for what JSON has no words for."""
+    """The same value with None for infinities and NaN."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""``dualgap convert``: svmlight text to a store, and back."""
+"""``dualgap convert``: svmlight text and Parquet to a store, and a store to text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .console import Size, Spinner, counted, emit, json_option, note, size_of
-from .data import check_files
+from .data import check_files, zero_based_option
 
 
 @click.command(short_help="Convert data: svmlight text to a store, and back.")
@@ -33,11 +33,13 @@ from .data import check_files
 @click.option(
     "--n-features", type=int, help="Number of columns; a higher index is an error.  [default: as found]"
 )
-@click.option("--zero-based", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
-              help="Whether indices count from 0; auto: if there is an index 0.")  # fmt: skip
+@zero_based_option("count from 0; auto: if there is an index 0.")
+@click.option("--label", metavar="COLUMN", default="label", show_default=True,
+              help="Parquet: the column of labels; all others are features.")  # fmt: skip
 @json_option
 def command(source: Path, destination: Path, as_json: bool, **options: Any) -> None:
-    """Convert IN (svmlight text, plain or packed, or a store; - is the standard input) to OUT.
+    """Convert IN (svmlight text, plain or packed, a store, or a Parquet file; - is the standard input) to
+    OUT.
 
     The name of OUT tells what to write. OUT.arrow is a store: an Arrow file that every solver reads without
     parsing, and that data larger than memory are trained from. Its rows are shuffled once, as training wants

@@ -37,7 +37,7 @@ class Example(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came of one example."""
+    """The outcome of one example."""
 
     example: Example
     outcome: Outcome
@@ -48,7 +48,7 @@ class Result(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """All three promises kept."""
+        """Whether the gap, the accuracy and the reloaded model are as promised."""
         return bool(self.outcome.converged) and self.reloaded_equal and self.accuracy >= self.example.floor
 
 
@@ -93,7 +93,7 @@ def breast_cancer() -> Example:
     X, y = load_breast_cancer(return_X_y=True)
     test = np.arange(y.size) % 3 == 0
     mean, deviation = X[~test].mean(axis=0), X[~test].std(axis=0)
-    X, y = (X - mean) / deviation, np.where(y == 1, 1.0, -1.0)
+    X, y = (X - mean) / deviation, 2.0 * y - 1.0
     return Example(
         "breast cancer",
         "dense, real measurements",
@@ -134,27 +134,27 @@ def _run(example: Example, tol: float, folder: Path) -> Result:
     import numpy as np
 
     from ..api import fit
+    from ..data.dataset import DataSpec, open_data
     from ..models.building import model_of
-    from ..models.model import load_model, save_model
-    from .training import Last
+    from ..models.model import load_model
 
     began = time.perf_counter()
-    last = Last()
-    outcome = fit(*example.train, C=1.0, tol=tol, watchers=[last])
-    model = model_of(outcome, last.record, example.train.X, classes=(-1, 1), C=1.0)
+    data = open_data(DataSpec(*example.train), "classification")
+    outcome = fit(data, C=1.0, tol=tol)
+    model = model_of(outcome, data, C=1.0)
     file = folder / f"{example.name}.model"
-    save_model(file, model)
+    model.save(file)
     scores = model.decision(example.held.X)
     again = load_model(file).decision(example.held.X)
     accuracy = float(np.mean((scores > 0) == (example.held.y > 0)))
     equal = bool(np.array_equal(scores, again))
-    return Result(example, outcome, last.record, accuracy, equal, time.perf_counter() - began)
+    return Result(example, outcome, outcome.trace[-1], accuracy, equal, time.perf_counter() - began)
 
 
 def _show(result: Result) -> None:
     example, certificate = result.example, result.outcome.certificate
     X = example.train.X
-    entries = X.nnz if hasattr(X, "nnz") else X.size
+    entries = result.outcome.problem.source.nnz
     click.secho(f"{example.name}: {example.about}", bold=True)
     click.echo(
         f"  {counted(X.shape[0], 'row')}, {counted(X.shape[1], 'feature')}, "

@@ -1,4 +1,4 @@
-"""``dualgap inspect``: what is in a file, of data or of a model."""
+"""``dualgap inspect``: describe a file of data or a model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import click
 
 from ..models.building import bias_words
 from .console import Spinner, counted, emit, json_option, note, size_of
-from .data import shown
+from .data import column_options, zero_based_option
 
 if TYPE_CHECKING:
+    from ..data.formats import ReadOptions
     from ..data.formats.arrow.store import Header
     from ..data.summary import Summary
     from ..models.model import Model
@@ -28,30 +29,27 @@ Lines = list[tuple[str, str]]
 @click.command(short_help="Show what is in a file: data or a model.")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--n-features", type=int, help="Number of columns of data; a higher index is an error.")
-@click.option(
-    "--zero-based",
-    type=click.Choice(["auto", "yes", "no"]),
-    default="auto",
-    show_default=True,
-    help="Whether indices of svmlight text count from 0; auto: if there is an index 0.",
-)
+@zero_based_option("of svmlight text count from 0; auto: if there is an index 0.")
+@column_options
 @json_option
-def command(file: Path, n_features: int | None, zero_based: Any, as_json: bool) -> None:
+def command(
+    file: Path, n_features: int | None, zero_based: Any, label: str, weight: str | None, as_json: bool
+) -> None:
     """Show what is in FILE. Its content tells what kind it is, not its name.
 
     A model: the problem, the certificate, how it was trained, and its largest weights.
 
-    Data (svmlight text or a store): rows, columns, nonzeros, labels, empty and repeated rows, the range of
-    values, the scale of columns, and how much memory training will take.
+    Data (svmlight text, a store or a Parquet file): rows, columns, nonzeros, labels, empty and repeated rows,
+    the range of values, the scale of columns, and how much memory training will take.
     """
-    from ..data.formats.reading import kind_of
+    from ..data.formats import ReadOptions, is_model
 
-    if kind_of(file) == "model":
+    if is_model(file):
         if n_features is not None or zero_based != "auto":
             raise click.UsageError("--n-features and --zero-based are for data, and this is a model")
         _inspect_model(file, as_json)
     else:
-        _inspect_data(file, n_features, zero_based, as_json)
+        _inspect_data(file, ReadOptions(n_features, zero_based, label, weight), as_json)
 
 
 def _print(heading: str, lines: Lines) -> None:
@@ -61,28 +59,29 @@ def _print(heading: str, lines: Lines) -> None:
         click.echo(f"  {name:<{width}}  {text}")
 
 
-def _inspect_data(file: Path, n_features: int | None, zero_based: Any, as_json: bool) -> None:
+def _inspect_data(file: Path, columns: ReadOptions, as_json: bool) -> None:
+    from ..data.formats import format_of
     from ..data.formats.arrow.store import Store
-    from ..data.formats.reading import kind_of
+    from ..data.labels import shown_label
     from ..data.summary import summarise
 
-    kind = kind_of(file)
+    form = format_of(file)
     size = file.stat().st_size if file.is_file() else None
     with Spinner() as spinner:
         spinner.say(f"reading {file}")
-        found = summarise(file, n_features=n_features, zero_based=zero_based)
-    header = Store(file).header if kind == "store" else None
+        found = summarise(file, columns)
+    header = Store(file).header if form.name == "store" else None
     if as_json:
         values = asdict(found)
         values["labels"] = (
-            None if found.labels is None else {shown(key): n for key, n in found.labels.items()}
+            None if found.labels is None else {shown_label(key): n for key, n in found.labels.items()}
         )
         told = {} if header is None else {"store": asdict(header)}
+        kind = {"svmlight": "text"}.get(form.name, form.name)
         emit({"kind": kind, "bytes": size, **values, "density": found.density, **told})
         return
-    name = "svmlight text" if header is None else "dualgap store (Arrow)"
     _print(
-        f"{file}: {name}{'' if size is None else f' ({size_of(size)})'}",
+        f"{file}: {form.title}{'' if size is None else f' ({size_of(size)})'}",
         _data_lines(found) + _store_lines(header),
     )
     low, high = found.scales
@@ -111,11 +110,13 @@ def _data_lines(found: Summary) -> Lines:
 
 
 def _labels(found: Summary) -> str:
+    from ..data.labels import shown_label
+
     if found.labels is None:
         return f"more than 1,000 different ones, {found.label_range[0]:.6g} to {found.label_range[1]:.6g}"
     ordered = sorted(found.labels.items())
     more = f", and {len(ordered) - _CLASSES} more" if len(ordered) > _CLASSES else ""
-    return ", ".join(f"{shown(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
+    return ", ".join(f"{shown_label(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
 
 
 def _store_lines(header: Header | None) -> Lines:
@@ -155,8 +156,10 @@ def _nonzeros(model: Model) -> int:
     return int(np.count_nonzero(model.coef))
 
 
-def _lines(model: Model) -> list[tuple[str, str]]:
-    labels = None if model.classes is None else " and ".join(shown(label) for label in model.classes)
+def _lines(model: Model) -> Lines:
+    from ..data.labels import shown_label
+
+    labels = None if model.classes is None else " and ".join(map(shown_label, model.classes))
     base = {True: "0", False: "1", None: ""}[model.zero_based]
     lines = [
         ("task", model.task if labels is None else f"{model.task} of {labels}"),

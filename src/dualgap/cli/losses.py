@@ -1,4 +1,4 @@
-"""``dualgap losses``: what there is to choose from."""
+"""``dualgap losses``: list the losses."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import click
 
 from ..runtime.errors import InputError
 from .console import emit, finite, json_option
-from .data import check_files, data_argument, model_argument, plain, shown, stream_for, zero_based_option
+from .data import check_files, data_argument, model_argument, reading_options, spec_of
 
 
 @click.command(short_help="Predict labels or scores, one a line.")
@@ -27,17 +27,18 @@ from .data import check_files, data_argument, model_argument, plain, shown, stre
     help="Write there instead of to stdout.",
 )
 @click.option("--scores", is_flag=True, help="Decision values instead of labels.")
-@zero_based_option
+@reading_options
 @json_option
 def command(
-    model_file: Path, data_file: Path, output: Path | None, scores: bool, zero_based: str, as_json: bool
+    model_file: Path, data_file: Path, output: Path | None, scores: bool, as_json: bool, **reading: Any
 ) -> None:
     """Apply MODEL to the rows of DATA and print one label a line, as the training file wrote them.
 
-    DATA is read in blocks, so it may be of any size; - is the standard input, whose rows are answered as they
-    come. A model of one class against the rest predicts that class or the word "rest". Models for regression
-    print their predictions. Labels in DATA are read but not used.
+    DATA is read in one pass of bounded memory, so it may be of any size; - is the standard input, whose rows
+    are answered as they come. A model of one class against the rest predicts that class or the word "rest".
+    Models for regression print their predictions. Labels in DATA are read but not used.
     """
+    from ..data.labels import REST
     from ..models.model import load_model
 
     output = None if output == Path("-") else output
@@ -47,18 +48,16 @@ def command(
     n = 0
     as_list = as_json and output is None
     with _writer(output) as write:
-        for data in stream_for(model, data_file, zero_based):
-            found = model.decision(data.X)
-            answers: list[Any] = found.tolist() if numeric else model.labels(found)
+        for found in model.scores(spec_of(data_file, {**reading, "labelled": False})):
+            answers: list[Any] = found.tolist()
+            if not numeric:
+                answers = [REST if label is None else label for label in model.labels(found)]
             if as_list:
-                words = ", ".join(
-                    json.dumps(finite(v) if numeric else shown(None) if v is None else plain(v))
-                    for v in answers
-                )
+                listed = ", ".join(json.dumps(finite(answer)) for answer in answers)
                 lead = ", " if n else f'{{"{"scores" if numeric else "labels"}": ['
-                write(lead + words if answers else "")
+                write(lead + listed if answers else "")
             else:
-                write("".join((_number(answer) if numeric else shown(answer)) + "\n" for answer in answers))
+                write("".join((_number(answer) if numeric else str(answer)) + "\n" for answer in answers))
             n += len(answers)
         if not n:
             raise InputError(f"{data_file}: no rows in it, only blank lines or comments")

@@ -1,4 +1,4 @@
-"""``dualgap solvers``: what there is to choose from."""
+"""``dualgap solvers``: list the solvers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
     """List all solvers, or those named, with their options. Set one with --option KEY=VALUE."""
     from ..core.losses import LOSSES
     from ..runtime.errors import InputError, nearest
-    from ..solvers import SOLVERS, can_train, options_of
+    from ..runtime.options import options_of
+    from ..solvers import SOLVERS, can_train
 
     for name in names:
         if name not in SOLVERS:

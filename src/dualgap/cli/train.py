@@ -9,8 +9,9 @@ import click
 
 from ..runtime.errors import InputError, nearest
 from .console import OutputError, Size, Spinner, complain, emit, json_option
-from .data import check_files, data_argument
-from .training import Settings, forecast, run
+from .data import check_files, column_options, data_argument, zero_based_option
+from .report import Settings
+from .training import forecast, run
 
 NOT_CONVERGED, INTERRUPTED = 3, 130
 
@@ -40,7 +41,7 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 @click.option(
     "--max-epochs", type=float, default=1000, show_default=True, help="Visits of rows per row, at most."
 )
-@click.option("--max-steps", type=int, help="Visits of single rows, at most.")
+@click.option("--max-visits", type=int, help="Visits of single rows, at most.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop then and keep the best model so far.")
 @click.option(
     "--bias",
@@ -66,13 +67,8 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 @click.option(
     "--n-features", type=int, help="Number of columns; a higher index is an error.  [default: as found]"
 )
-@click.option(
-    "--zero-based",
-    type=click.Choice(["auto", "yes", "no"]),
-    default="auto",
-    show_default=True,
-    help="Whether indices count from 0; auto: if there is an index 0.",
-)
+@zero_based_option("count from 0; auto: if there is an index 0.")
+@column_options
 @click.option(
     "--trace", metavar="FILE.jsonl", type=click.Path(path_type=Path), help="Write every certificate there."
 )
@@ -95,12 +91,17 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
     "--plan", is_flag=True, help="Do not train: say what would be done and what the theory promises."
 )
 @click.option(
+    "--in-memory/--from-disk",
+    default=None,
+    help="Read all rows of a store or a Parquet file into memory, or stream them from disk.  [default: their "
+    "size decides]",
+)
+@click.option(
     "--memory-budget",
     type=Size(),
     metavar="SIZE",
     help="Bytes for rows in memory, what is being read and working copies of duals and weights; duals and "
-    "weights themselves (8 bytes a row, 24 a column) come on top. Rows of a store that do "
-    "not fit are "
+    "weights themselves (8 bytes a row, 24 a column) come on top. Rows of a store that do not fit are "
     "streamed from disk.  [default: 60% of what is free]",
 )
 @click.option(
@@ -115,8 +116,8 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 def command(**given: Any) -> int:
     """Train a model on DATA, certify it, and save it.
 
-    DATA is svmlight text (plain, .gz, .bz2, .xz, .zst) or a store that `dualgap convert` made of it. The rows
-    of a store that do not fit into memory are streamed from disk.
+    DATA is svmlight text (plain, .gz, .bz2, .xz, .zst), a store that `dualgap convert` made of it, or a
+    Parquet file. The rows of the latter two are streamed from disk if they do not fit into memory.
 
     Ctrl-C ends a run early and keeps the best model so far.
 
@@ -163,11 +164,12 @@ def command(**given: Any) -> int:
 
 
 def _check(settings: Settings) -> dict[str, Any]:
-    """Refuse what can be refused before the data are read; the solver's options as a dictionary."""
+    """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..api import strength
     from ..core.bias import make_bias
     from ..core.losses import make_loss
-    from ..solvers import SOLVERS, make_solver, options_of
+    from ..runtime.options import options_of
+    from ..solvers import SOLVERS, make_solver
 
     check_files(
         {"MODEL": settings.model_file, "the file of --trace": settings.trace},

@@ -1,4 +1,4 @@
-"""``dualgap warmup``: compile before the first run has to."""
+"""``dualgap warmup``: compile kernels ahead of the first run."""
 
 from __future__ import annotations
 

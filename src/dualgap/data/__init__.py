@@ -1,1 +1,1 @@
-"""Rows: how they are stored, where they come from, and how a file becomes one of them."""
+"""Rows: how they are stored, read, and opened for training."""

@@ -27,7 +27,7 @@ AHEAD = 3  # chunks that may wait to be taken
 
 
 class Chunk(NamedTuple):
-    """Some rows in a row, as they come out of a file; ``y`` are its labels."""
+    """A contiguous batch of rows as a feed loads it; ``y`` are its labels."""
 
     rows: CSR
     y: Floats
@@ -35,8 +35,16 @@ class Chunk(NamedTuple):
     span: slice
 
 
+class Origin(NamedTuple):
+    """What a file says of its rows besides the rows; the fields are those of `Table`."""
+
+    zero_based: bool | None = None
+    feature_names: tuple[str, ...] | None = None
+    digests: tuple[str, ...] | None = None
+
+
 class Feed(Protocol):
-    """What a source of chunks tells and does."""
+    """Rows in chunks, each of which can be loaded again and again."""
 
     @property
     def name(self) -> str: ...  # for messages
@@ -59,15 +67,15 @@ class Feed(Protocol):
     @property
     def chunk_bytes(self) -> int: ...  # of the largest one
     @property
+    def origin(self) -> Origin: ...
+    @property
     def steady(self) -> bool: ...  # a chunk that has been loaded once is sure to be the same again
     def load(self, k: int, first: bool) -> Chunk: ...  # first: it has not been loaded before, so look closely
     def labelled(self, k: int) -> tuple[Floats, Floats | None]: ...  # labels and weights alone
 
 
 class OnDisk:
-    """A source whose rows are not all in memory. Targets are made of the labels in the file as they come
-    by.
-    """
+    """A source whose rows are not all in memory. Labels become targets as chunks are loaded."""
 
     in_memory = False
     threads = 1
@@ -92,7 +100,7 @@ class OnDisk:
 
     @cached_property
     def target_weights(self) -> list[tuple[float, float]] | None:
-        """From the labels and their weights, where the file knows them."""
+        """The total weights of the targets, from those of the labels where the feed knows them."""
         if self.feed.labels is None:
             return None
         y = self.targets(np.array([label for label, _ in self.feed.labels]))
@@ -100,14 +108,14 @@ class OnDisk:
 
     @cached_property
     def digest(self) -> str:
-        """Of the totals: what the rows are shows when they are read."""
+        """A digest of the totals; the rows themselves are checked when they are read."""
         return digest_of(
             (self.n, self.d, self.nnz, self.total_weight, self.epoch_size, *(self.target_weights or ()))
         )
 
     @property
     def weight(self) -> Floats:
-        """Not in memory: what asks for it must do without (a bias that is regularised never looks at it)."""
+        """NaN for every row: weights are not in memory. (A regularised bias never reads them.)"""
         return np.broadcast_to(np.nan, self.n)
 
     @property
@@ -174,12 +182,13 @@ class Piece(NamedTuple):
 
     @property
     def first(self) -> bool:
-        """Of its pass."""
+        """Whether it is the first of its pass."""
         return self.position == 0
 
 
 class Reader:
-    """Reads chunk after chunk, in an order of ``order(pass number)``, for ever. ``close`` ends its thread.
+    """Reads the chunks of a feed, pass after pass, in the order ``order(pass number)``; ``close`` ends its
+    thread.
 
     ``seen(piece)`` is called for every part on the reader's own thread, before it is handed over. With
     ``lockstep`` there is no thread: a chunk is read when it is asked for. With ``waits=False`` the thread
@@ -206,8 +215,8 @@ class Reader:
             self._thread.start()
 
     def take(self, wait: bool) -> Piece | None:
-        """The next chunk; None if it has not come yet and is not to be waited for. What went wrong is raised
-        here.
+        """The next chunk; None if it has not been read yet and ``wait`` is false. Errors of the thread are
+        raised here.
         """
         if self._thread is None:
             return next(self._pieces)
@@ -265,9 +274,10 @@ class Reader:
 
 
 class FromMemory:
-    """A feed of rows that are in memory anyway: for small data, for tests, and to compare."""
+    """A feed of rows that are in memory: for small data, for tests, and for comparisons."""
 
     name = "memory"
+    origin = Origin()
     steady = True
 
     def __init__(self, source: View, rows: int | None = None) -> None:

@@ -1,205 +1,300 @@
-"""From what a user names as training data to a source: rows in memory if they fit, rows on disk if not."""
+"""The door for data: from arrays, files and feeds to a source of rows with targets.
+
+``open_data`` opens rows for training, for certifying and for validation, in memory if they fit and from disk
+if not. ``scan`` reads rows in one pass of bounded memory, for predicting and evaluating. Both bring rows into
+the columns and classes of a ``Schema`` where one is given. No other module decides how data are opened.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..runtime.arrays import Floats
-from ..runtime.checks import shown, whole
+from ..runtime.arrays import Floats, Words
+from ..runtime.checks import flag, shown, whole
 from ..runtime.errors import InputError
 from .chunks import Feed, FromMemory, OnDisk
 from .features import Expanded, Expansion
+from .fingerprint import RowDigests, combined, fingerprint, row_hashes
+from .formats import ReadOptions, format_of
+from .formats.arrow.feed import StoreFeed
 from .formats.arrow.store import Store
-from .formats.feeds import ChunkFeed, StoreFeed
-from .formats.reading import kind_of, read_data
-from .memory import available_memory, training_bytes
-from .rows import CSR
+from .formats.feeds import ChunkFeed, read_feed, scan_feed
+from .labels import Labels, classes_of, targets_of
+from .memory import streaming_budget, streaming_note, training_bytes
+from .schema import Schema
 from .sources import View, view
+from .table import Table
 
-SHARE = 0.6  # of the free memory that training may take by itself
+_ARRAYS = Path("X")  # stands for the name of a file where rows come from arrays
+_WHOLE = (
+    "text is read whole; `dualgap convert` makes a store of it, which --memory-budget can train from disk"
+)
 
 
-class Given(NamedTuple):
-    """What a caller of ``fit`` gives for rows, and how they are to be held."""
+class DataSpec(NamedTuple):
+    """Rows as a user names them, and how they are to be held.
+
+    ``X`` is a matrix (then ``y`` and perhaps ``weight`` belong to it), the path of a file, or something open:
+    a Store, a feed, a source on disk.
+    """
 
     X: Any
-    y: Any
-    sample_weight: Any
-    memory_budget: int | None = None
-    by_rows: bool = (
-        False  # an option of the solver says how many rows to keep in memory: the others stay on disk
-    )
+    y: Any = None
+    weight: Any = None
+    format: str = "auto"  # of a file; auto: its first bytes tell
+    columns: ReadOptions = ReadOptions()
     expansion: Expansion | None = None
+    positive: Any = None  # the class to tell from all others; None: the larger one of two
+    in_memory: bool | None = None  # False: rows stay on disk; True: they do not; None: if they fit
+    memory_budget: int | None = None
     threads: int = 1
 
     @property
+    def path(self) -> Path | None:
+        """The file that is named, if it is one."""
+        return Path(self.X) if isinstance(self.X, str | os.PathLike) else None
+
+    @property
     def named(self) -> bool:
-        """X is the name of a file, or something open, instead of rows."""
+        """Whether X names rows, instead of holding them."""
         return isinstance(self.X, str | os.PathLike | Store | StoreFeed | ChunkFeed | OnDisk)
 
 
-def source_of(given: Given, task: str) -> tuple[View | OnDisk, Any, str | None]:
-    """A source, the two labels behind -1 and +1 if there are such, and what a user should know.
-
-    ``task`` is "classification" or "regression".
+class RowIdentity(NamedTuple):
+    """What tells training rows from others: a fingerprint of all, and a hash of each with its target and
+    weight.
     """
-    budget, classification = given.memory_budget, task == "classification"
-    if budget is not None:
-        if not given.named and given.expansion is None:
-            raise InputError(f"memory_budget={shown(budget)} is for rows on disk (a store, a feed)")
-        budget = whole("memory_budget", budget, 1)
-    given = given._replace(memory_budget=budget, threads=whole("threads", given.threads, 1))
-    if not given.named and given.y is None:
-        raise InputError("y is missing: give one label a row")
-    if given.named and (given.y is not None or given.sample_weight is not None):
-        raise InputError("labels and weights come from the file; leave y and sample_weight out")
-    if isinstance(given.X, OnDisk):
-        return given.X, None, None
-    X, y, weight = given.X, given.y, given.sample_weight
-    if isinstance(X, str | os.PathLike) and kind_of(X) != "store":
-        if budget is not None and given.expansion is None:
-            raise InputError(
-                f"{X}: text is read whole; `dualgap convert` makes a store of it, which can stay on disk"
-            )
-        data = read_data(X)
-        X, y, weight = data.X, data.y, data.weight
-    feed: Feed | None = None
-    classes: Any = None
-    if isinstance(X, str | os.PathLike | Store):
-        feed = StoreFeed(X if isinstance(X, Store) else Store(X))
-    elif isinstance(X, StoreFeed | ChunkFeed):
-        feed = X
+
+    fingerprint: str
+    hashes: Words
+
+
+class Dataset(NamedTuple):
+    """Rows that are open for training or certifying."""
+
+    source: View | OnDisk
+    schema: Schema
+    spec: DataSpec
+    notes: tuple[str, ...] = ()
+    X: Any = None  # the rows before any expansion, where they are in memory
+    digests: tuple[str, ...] | None = None  # of the rows, where the file keeps them (see `fingerprint`)
+
+    @property
+    def labels(self) -> Labels | None:
+        """The classes; None for regression."""
+        return self.schema.labels
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored entries, before any expansion."""
+        if self.X is None:
+            assert isinstance(self.source, OnDisk)
+            feed = self.source.feed
+            return feed.inner.nnz if isinstance(feed, Expanded) else feed.nnz
+        return self.source.nnz if self.schema.expansion is None else int(self.X.nnz)
+
+    def identity(self, *, fresh: bool = False) -> RowIdentity:
+        """Fingerprint and hashes of the rows. ``fresh``: digests that the file keeps are not relied on."""
+        digests = None if fresh else self.digests
+        if self.X is not None:
+            y, weight = self._labelled()
+            return RowIdentity(fingerprint(self.X, y, weight, digests=digests), row_hashes(self.X, y, weight))
+        found = RowDigests()
+        targets, weights, hashes = [], [], []
+        for table in scan(self.spec, self.schema):
+            if digests is None:
+                found.add(table.X)
+            targets.append(self.schema.targets(table))
+            weights.append(np.ones(table.y.size) if table.weight is None else table.weight)
+            hashes.append(row_hashes(table.X, targets[-1], table.weight))
+        digests = found.digests() if digests is None else digests
+        return RowIdentity(combined(digests, targets, weights), np.concatenate(hashes))
+
+    def _labelled(self) -> tuple[Floats, Floats]:
+        """The targets and weights of all rows."""
+        source = self.source
+        if isinstance(source, View):
+            return source.y, source.weight
+        parts = [source.feed.labelled(k) for k in range(source.feed.chunks)]
+        weights = [np.ones(y.size) if weight is None else weight for y, weight in parts]
+        return np.concatenate([source.targets(y) for y, _ in parts]), np.concatenate(weights)
+
+
+def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Dataset:
+    """Open rows for training; with a schema, in the columns, classes and features of a model.
+
+    ``task`` is "classification" (of two classes), "regression", or "one-vs-rest": targets are then numbers
+    of the classes.
+    """
+    spec = _checked(spec)
+    if schema is not None:
+        spec = spec._replace(expansion=schema.expansion)
+    if isinstance(spec.X, OnDisk):
+        return Dataset(spec.X, Schema(spec.X.d), spec)
+    feed = _feed_of(spec)
+    if feed is not None:
+        grown = feed if spec.expansion is None else Expanded(feed, spec.expansion)
+        size = training_bytes(grown.n, grown.d, grown.nnz, grown.value_bytes)
+        budget = None if spec.in_memory else streaming_budget(size, spec.memory_budget)
+        if budget is not None or spec.in_memory is False:
+            return _on_disk(spec, task, schema, feed, grown, budget)
+    return _in_memory(spec, task, schema, _table(spec, schema, feed), whole_file=feed is None)
+
+
+def scan(spec: DataSpec, schema: Schema | None = None) -> Iterator[Table]:
+    """The rows in tables, in one pass of bounded memory, in the columns of a schema; nothing is expanded."""
+    path = spec.path
+    if path is not None:
+        form = format_of(path, spec.format)
+        options = spec.columns if schema is None else schema.reading(spec.columns, form)
+        tables = form.scan(path, options)
+    elif isinstance(spec.X, Store):
+        tables = spec.X.blocks()
+    elif isinstance(spec.X, OnDisk):
+        feed = spec.X.feed
+        tables = scan_feed(feed.inner if isinstance(feed, Expanded) else feed)
+    elif spec.named:
+        tables = scan_feed(spec.X)
     else:
-        if classification:
-            y, classes = two_labels(y)
-        rows = view(X, y, weight, threads=given.threads)
-        if given.expansion is None:
-            return rows, classes, None
-        feed = FromMemory(rows)
-    return _from_feed(feed, classes, given, classification)
+        tables = iter([_table(spec, schema, None)])
+    return tables if schema is None else map(schema.check_names, tables)
 
 
-def _from_feed(
-    feed: Feed, classes: Any, given: Given, classification: bool
-) -> tuple[View | OnDisk, Any, str | None]:
-    known = classes is not None  # the labels are targets already
-    if classification and not known:
-        classes = np.array(two_classes(feed))
-    targets = targets_of(None if known or not classification else classes)
-    if given.expansion is not None:
-        feed = Expanded(feed, given.expansion)
-    size = training_bytes(feed.n, feed.d, feed.nnz, feed.value_bytes)
-    budget = streaming_budget(size, given.memory_budget)
-    if budget is None and not (given.by_rows and given.named):
-        X, y, weight = all_of(feed)
-        return view(X, targets(y), weight, threads=given.threads), classes, None
-    note = (
-        streaming_note(feed.name, size, budget)
-        if budget is not None and given.memory_budget is None
-        else None
-    )
-    return OnDisk(feed, targets, memory_budget=budget), classes, note
-
-
-def streaming_budget(size: int, memory_budget: int | None) -> int | None:
-    """The bytes to stream within, or None if everything fits."""
-    budget = int(SHARE * available_memory()) if memory_budget is None else memory_budget
-    return None if size <= budget else budget
-
-
-def streaming_note(name: str, size: int, budget: int) -> str:
-    """What to tell a user who has not asked for it."""
-    return (
-        f"{name} needs about {size / 1e9:.3g} GB to train in memory: its rows are streamed from disk, "
-        f"{budget / 1e9:.3g} GB at a time (memory_budget)"
-    )
-
-
-def two_classes(feed: Feed, positive: Any = None) -> tuple[Any, Any]:
-    """The labels behind -1 and +1; the first is None where it stands for all others."""
-    if feed.labels is None:
-        raise InputError(f"{feed.name}: more than 1,000 different labels, where a classifier needs two")
-    found = [label for label, _ in feed.labels]
-    shown = ", ".join(f"{label:g}" for label in found[:8]) + (", ..." if len(found) > 8 else "")
-    if len(found) == 1:
-        raise InputError(
-            f"{feed.name}: all rows have the label {shown}; a classifier needs rows of two classes"
-        )
-    if positive is None:
-        if len(found) > 2:
+def _checked(spec: DataSpec) -> DataSpec:
+    """The same, after what contradicts itself has been refused."""
+    if not spec.named and spec.expansion is None:
+        if spec.memory_budget is not None:
             raise InputError(
-                f"{feed.name}: {len(found)} classes ({shown}) where two are needed; dualgap.one_vs_rest "
-                "trains a model "
-                "for each"
+                f"memory_budget={shown(spec.memory_budget)} is for rows on disk (a store, a feed)"
             )
-        return found[0], found[1]
-    if positive not in found:
-        raise InputError(f"{feed.name}: no row has the label {positive:g}; there are: {shown}")
-    others = [label for label in found if label != positive]
-    return (others[0] if len(others) == 1 else None), positive
+        if spec.in_memory is False:
+            raise InputError("in_memory=False is for rows on disk (a store, a feed), and these are in memory")
+    if spec.memory_budget is not None:
+        spec = spec._replace(memory_budget=whole("memory_budget", spec.memory_budget, 1))
+    if spec.in_memory is not None:
+        spec = spec._replace(in_memory=flag("in_memory", spec.in_memory))
+    if not spec.named and spec.y is None:
+        raise InputError("y is missing: give one label a row")
+    if spec.named and (spec.y is not None or spec.weight is not None):
+        raise InputError("labels and weights come from the file; leave y and sample_weight out")
+    return spec._replace(threads=whole("threads", spec.threads, 1))
 
 
-def targets_of(classes: Sequence[Any] | None) -> Callable[[Floats], Floats]:
-    """How labels become targets: -1 and +1, or as they are."""
-    if classes is None:
-        return lambda labels: labels
-    positive = classes[1]
-    return lambda labels: np.where(labels == positive, 1.0, -1.0)
+def _feed_of(spec: DataSpec) -> Feed | None:
+    """The rows as a feed; None for arrays and for formats that must be read whole."""
+    if isinstance(spec.X, StoreFeed | ChunkFeed):
+        return spec.X
+    if isinstance(spec.X, Store):
+        return StoreFeed(spec.X)
+    path = spec.path
+    if path is None:
+        return None
+    feed = format_of(path, spec.format).feed(path, spec.columns)
+    if (
+        feed is None
+        and spec.expansion is None
+        and (spec.memory_budget is not None or spec.in_memory is False)
+    ):
+        raise InputError(f"{path}: {_WHOLE}")
+    return feed
 
 
-def all_of(feed: Feed) -> tuple[Any, Floats, Floats | None]:
-    """All rows of a feed, in memory, with labels and weights."""
-    if isinstance(feed, StoreFeed):
-        data = feed.store.read()
-        return data.X, data.y, data.weight
-    chunks = [feed.load(k, True) for k in range(feed.chunks)]
-    blocks = [_matrix(chunk.rows, feed.d) for chunk in chunks]
-    labels = np.concatenate([chunk.y for chunk in chunks])
-    weights = [np.ones(chunk.y.size) if chunk.weight is None else chunk.weight for chunk in chunks]
-    return sp.vstack(blocks, format="csr"), labels, np.concatenate(weights)
+def _table(spec: DataSpec, schema: Schema | None, feed: Feed | None) -> Table:
+    """All rows, in memory."""
+    path = spec.path
+    if path is not None:
+        form = format_of(path, spec.format)
+        if schema is None:
+            return form.read(path, spec.columns)
+        return schema.check_names(form.read(path, schema.reading(spec.columns, form)))
+    if feed is not None:
+        return read_feed(feed)
+    return Table(_ARRAYS, spec.X, spec.y, weight=spec.weight)
 
 
-def _matrix(rows: CSR, d: int) -> Any:
-    part = slice(int(rows.starts[0]), int(rows.starts[-1]))
-    starts = rows.starts - rows.starts[0]
-    return sp.csr_array(
-        (rows.values[part], rows.columns[part].astype(np.int64), starts), shape=(starts.size - 1, d)
-    )
+def _in_memory(
+    spec: DataSpec, task: str, schema: Schema | None, table: Table, *, whole_file: bool
+) -> Dataset:
+    """Rows in memory. Those that no longer fit once they are expanded are streamed (``whole_file``)."""
+    labels, targets = _targets(spec, task, schema, table)
+    source = view(table.X, targets, table.weight, threads=spec.threads)
+    if schema is not None and source.d != schema.n_columns:
+        have = "have" if schema.owner.endswith("s") else "has"
+        theirs = f"{schema.owner} {have} {schema.n_columns}"
+        raise InputError(f"X has {source.d} columns and {theirs}; they must be equally many")
+    found = Schema(source.d, table.zero_based, table.feature_names, spec.expansion, labels)
+    if spec.expansion is not None:
+        grown = Expanded(FromMemory(source), spec.expansion)
+        size = training_bytes(grown.n, grown.d, grown.nnz, grown.value_bytes)
+        budget = streaming_budget(size, spec.memory_budget) if whole_file and not spec.in_memory else None
+        if budget is not None:
+            notes = (*table.notes, streaming_note(grown.name, size, budget))
+            streamed = OnDisk(grown, memory_budget=budget)
+            return Dataset(streamed, found, spec, notes, table.X, table.digests)
+        rows = read_feed(grown)
+        source = view(rows.X, rows.y, rows.weight, threads=spec.threads)
+    return Dataset(source, found, spec, table.notes, table.X, table.digests)
 
 
-def two_labels(y: Any) -> tuple[Any, Any]:
-    """Labels as -1 and +1, and the two labels they stand for."""
-    labels = np.asarray(y)
-    if labels.ndim != 1 or labels.size == 0:
-        return labels, None  # in_memory has the words for this
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        return labels, None
-    classes = distinct(labels)
-    if classes.size == 1:
-        raise InputError(f"y holds one class only ({classes[0]}); a classifier needs rows of two")
-    if classes.size > 2:
-        raise InputError(
-            f"y holds {classes.size} classes "
-            f"({', '.join(map(str, classes[:4]))}{', ...' * (classes.size > 4)}) where "
-            "two are needed; use dualgap.LinearSVC, which trains one against the rest, or a regression loss"
-        )
-    return np.where(labels == classes[1], 1.0, -1.0), classes
+def _on_disk(
+    spec: DataSpec, task: str, schema: Schema | None, feed: Feed, grown: Feed, budget: int | None
+) -> Dataset:
+    """Rows that stay on disk."""
+    if spec.columns.n_features is not None or spec.columns.zero_based != "auto":
+        raise InputError(f"{feed.name}: a store knows its columns; leave --n-features and --zero-based out")
+    size = training_bytes(grown.n, grown.d, grown.nnz, grown.value_bytes)
+    notes = () if budget is None else (streaming_note(grown.name, size, budget),)
+    zero_based, names, digests = feed.origin
+    if schema is not None:
+        schema.check_labels(feed.name, None if feed.labels is None else [label for label, _ in feed.labels])
+        source = OnDisk(grown, targets_of(schema.labels), memory_budget=budget, d=schema.width)
+        return Dataset(source, schema, spec, notes, None, digests)
+    labels = None
+    if task == "classification":
+        labels = Labels.binary(np.array(classes_of(feed)), feed.name, spec.positive)
+    elif task == "one-vs-rest":
+        labels = several(Labels(np.array(classes_of(feed))))
+    targets = targets_of(None if task == "one-vs-rest" else labels)
+    found = Schema(feed.d, zero_based, names, spec.expansion, labels)
+    return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
 
 
-def distinct(labels: Any) -> Any:
-    """The labels that there are, in order; two numbers are found without sorting."""
-    if labels.size and labels.dtype.kind in "biuf":
-        low, high = labels.min(), labels.max()
-        if low < high and ((labels == low) | (labels == high)).all():
-            return np.array([low, high])
-    try:
-        return np.unique(labels)
-    except TypeError:  # some are words, some are numbers
-        raise InputError(
-            "y holds labels of different types that cannot be sorted; give all as numbers or all as words"
-        ) from None
+def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> tuple[Labels | None, Any]:
+    """The classes of rows in memory, and their targets."""
+    if task == "regression":
+        return None, table.y
+    labels = np.asarray(table.y)
+    name = str(table.path) if spec.named else None
+    if labels.ndim != 1 or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
+        return None, labels  # `in_memory` says what is wrong with it
+    if schema is not None:
+        return schema.labels, _known(spec, schema, table, labels)
+    if task == "one-vs-rest":
+        classes = several(Labels.of(labels))
+        return classes, classes.encode(labels).astype(np.float64)
+    if labels.size == 0:
+        return None, labels
+    classes = Labels.binary(Labels.of(labels).classes, name, spec.positive)
+    return classes, classes.signs(labels)
+
+
+def _known(spec: DataSpec, schema: Schema, table: Table, labels: Any) -> Any:
+    """The targets of labels that must be among those of a schema."""
+    if spec.named or schema.labels is None:
+        return schema.targets(table)
+    row = schema.labels.first_unknown(labels)
+    if row is not None:
+        raise InputError(f"y[{row}] is {labels[row]}, which is no class of {schema.owner}")
+    return schema.labels.signs(labels)
+
+
+def several(labels: Labels) -> Labels:
+    """The same, if there are two classes at least."""
+    if len(labels.classes) < 2:
+        raise InputError("y holds one class only; a classifier needs rows of two")
+    return labels

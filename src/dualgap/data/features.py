@@ -1,4 +1,4 @@
-"""Features made on the fly: rows are stored small, and grow when they are read.
+"""Feature expansion on the fly: rows are stored small and expanded when they are read.
 
 ``poly2``   the entries of a row and all products of two of them, ``x_i`` and ``x_i x_j`` with i <= j
 ``kmer:k``  a row is a sequence of symbols (its values, in the order of its columns; a missing column ends a
@@ -33,17 +33,19 @@ _MASK, _16, _15, _32 = np.uint64(0xFFFFFFFF), np.uint64(16), np.uint64(15), np.u
 
 
 class Expansion(Protocol):
-    """What makes features of rows."""
+    """A function from rows to rows with more features."""
 
     @property
     def name(self) -> str: ...
+    @property
+    def bits(self) -> int | None: ...  # of hashed columns, if they are hashed
     def width(self, d: int) -> int: ...
     def apply(self, rows: CSR, d: int) -> CSR: ...
 
 
 @dataclass(frozen=True)
 class Poly2:
-    """Entries and products of two of them, hashed."""
+    """The entries of a row and the products of two of them, hashed."""
 
     bits: int = BITS
     name = "poly2"
@@ -53,7 +55,7 @@ class Poly2:
         return 1 << self.bits
 
     def apply(self, rows: CSR, d: int) -> CSR:
-        """The rows, grown."""
+        """The expanded rows."""
         counts = np.diff(rows.starts)
         return _grown(_poly2, rows, counts * (counts + 3) // 2, self.bits, 0)
 
@@ -67,7 +69,7 @@ class Kmers:
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """The name on the command line."""
         return f"kmer:{self.k}"
 
     def width(self, d: int) -> int:
@@ -75,15 +77,16 @@ class Kmers:
         return 1 << self.bits
 
     def apply(self, rows: CSR, d: int) -> CSR:
-        """The rows, grown."""
+        """The expanded rows."""
         return _grown(_kmers, rows, np.diff(rows.starts), self.bits, self.k)
 
 
 @dataclass(frozen=True)
 class Transformed:
-    """What a stateless transformer of scikit-learn makes of rows."""
+    """The rows that a stateless transformer of scikit-learn returns."""
 
     transformer: Any
+    bits = None
 
     def __post_init__(self) -> None:
         from sklearn.utils import get_tags
@@ -96,11 +99,11 @@ class Transformed:
 
     @property
     def name(self) -> str:
-        """Of the class."""
+        """The name of the transformer's class."""
         return type(self.transformer).__name__
 
     def width(self, d: int) -> int:
-        """Seen by trying one row."""
+        """The number of columns, found by transforming an empty row."""
         return int(self.transformer.transform(sp.csr_matrix((1, d))).shape[1])
 
     def apply(self, rows: CSR, d: int) -> CSR:
@@ -122,7 +125,7 @@ class Transformed:
 
 
 def make_expansion(spec: Any, bits: int | None = None) -> Expansion | None:
-    """From the name on the command line, or from a transformer."""
+    """The expansion of a name, as on the command line, or of a transformer."""
     if spec is None:
         if bits is not None:
             raise InputError(f"hash_bits={shown(bits)} has nothing to hash without expand")
@@ -152,7 +155,7 @@ def _as_it_is(expansion: Any) -> Expansion:
 
 
 def expanded(X: Any, expansion: Expansion) -> Any:
-    """A matrix, grown: what a model needs to predict."""
+    """A matrix with the expanded rows of another."""
     matrix = sp.csr_array(X)
     rows = CSR(
         canonical(matrix.data, np.float32 if matrix.dtype == np.float32 else np.float64),
@@ -174,12 +177,11 @@ def sequences(texts: Sequence[str]) -> Any:
 
 
 class Expanded:
-    """A feed whose rows grow as they are read; its chunks are parts of the other's, so that they stay
-    small.
-    """
+    """A feed whose rows are expanded as they are read; its chunks are parts of the other feed's chunks."""
 
     def __init__(self, feed: Feed, expansion: Expansion) -> None:
-        self._feed, self.expansion = feed, expansion
+        self.inner, self.expansion = feed, expansion
+        self.origin = feed.origin
         self.name, self.n, self.inputs = feed.name, feed.n, feed.d
         self.labels, self.total_weight, self.epoch_size = feed.labels, feed.total_weight, feed.epoch_size
         self.d, self.steady = expansion.width(feed.d), feed.steady
@@ -198,28 +200,28 @@ class Expanded:
         self._last: tuple[int, Chunk] | None = None
 
     def load(self, k: int, first: bool) -> Chunk:
-        """A part of a chunk, grown."""
+        """A part of a chunk of the other feed, expanded."""
         number, part = divmod(k, self._parts)
         if self._last is None or self._last[0] != number:
-            self._last = number, self._feed.load(number, first)
+            self._last = number, self.inner.load(number, first)
         chunk = self._last[1]
         n = chunk.y.size
         here = slice(n * part // self._parts, n * (part + 1) // self._parts)
         rows = CSR(chunk.rows.values, chunk.rows.columns, chunk.rows.starts[here.start : here.stop + 1])
         weight = None if chunk.weight is None else chunk.weight[here]
         span = slice(chunk.span.start + here.start, chunk.span.start + here.stop)
-        return Chunk(self.expansion.apply(rows, self._feed.d), chunk.y[here], weight, span)
+        return Chunk(self.expansion.apply(rows, self.inner.d), chunk.y[here], weight, span)
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:
         """Labels and weights of a chunk."""
         number, part = divmod(k, self._parts)
-        y, weight = self._feed.labelled(number)
+        y, weight = self.inner.labelled(number)
         here = slice(y.size * part // self._parts, y.size * (part + 1) // self._parts)
         return y[here], None if weight is None else weight[here]
 
 
 def _grown(grow: Any, rows: CSR, sizes: Any, bits: int, k: int) -> CSR:
-    """Rows of at most these many entries."""
+    """Expanded rows; ``sizes`` bounds the number of entries of each."""
     most = int(sizes.sum())
     values, columns = np.empty(most, dtype=rows.values.dtype), np.empty(most, dtype=np.uint32)
     starts = np.zeros(row_count(rows) + 1, dtype=np.int64)
@@ -248,7 +250,7 @@ def _mixed(word: Any) -> Any:
 def _put(
     value: float, word: Any, bits: int, values: Any, columns: Any, place: Offsets, first: int, end: int
 ) -> int:
-    """Add a value to the column of a hash; where the row ends then.
+    """Add a value to the column of a hash; returns where the row ends then.
 
     ``place`` is a hash table with linear probing: where in the row a column is. What is left of earlier rows
     points before ``first``, and counts as empty.

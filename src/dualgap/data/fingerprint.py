@@ -23,13 +23,13 @@ _SHIFT = np.uint64(31)
 
 
 class RowDigests:
-    """What a fingerprint takes from the rows, block after block."""
+    """Digests of rows that come block after block, for a fingerprint."""
 
     def __init__(self) -> None:
         self._parts = tuple(hashlib.blake2b(digest_size=32) for _ in range(3))
 
     def add(self, X: Any) -> None:
-        """The next rows."""
+        """Add the next rows."""
         counts, columns, values = self._parts
         for first in range(0, int(X.shape[0]), _ROWS):
             block: Any = sp.csr_array(X[first : first + _ROWS], copy=True)
@@ -41,7 +41,7 @@ class RowDigests:
             values.update(block.data.astype("<f8").tobytes())
 
     def digests(self) -> tuple[str, ...]:
-        """Of the entries a row, of the columns, of the values."""
+        """The digests of the numbers of entries, of the columns, and of the values."""
         return tuple(part.hexdigest() for part in self._parts)
 
 
@@ -62,7 +62,7 @@ def fingerprint(X: Any, y: Any, weight: Any = None, *, digests: Sequence[str] | 
 
 
 def combined(digests: Sequence[str], targets: Iterable[Any], weights: Iterable[Any]) -> str:
-    """The same, from targets and weights that come in parts."""
+    """A fingerprint from digests of the rows, and targets and weights that come in parts."""
     numbers = hashlib.blake2b(digest_size=32)
     for part in chain(targets, weights):
         numbers.update(_floats(part).tobytes())
@@ -94,17 +94,18 @@ def row_hashes(X: Any, y: Any, weight: Any = None) -> Words:
 
 
 def hashes_in_order(hashes: Words) -> str:
-    """One fingerprint of many rows, from their hashes."""
+    """A fingerprint of rows in their order, from their hashes."""
     return hashlib.blake2b(hashes.astype("<u8").tobytes(), digest_size=32).hexdigest()
 
 
 def hashes_in_any_order(hashes: Words) -> str:
-    """The same, equal for the same rows in whatever order; a row that occurs twice counts twice."""
+    """A fingerprint that does not depend on the order of the rows; a row that occurs twice counts twice."""
     return hashes_in_order(np.sort(hashes))
 
 
 def values_by_hash(hashes: Words, of_values: Words, values: Floats) -> Floats | None:
-    """Values of some rows, brought to where rows of these hashes are; 0 elsewhere, None if a row is missing.
+    """Values that belong to rows of the hashes ``of_values``, placed where ``hashes`` has them; None if one
+    is missing.
 
     Among rows of one hash it makes no difference which one gets a value: entries, target and weight are the
     same.

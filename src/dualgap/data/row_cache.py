@@ -22,9 +22,9 @@ SLOT_BYTES = 112  # that a row takes beside its entries, and while others are mo
 ROOM = 1.25
 
 
-class Ring:
-    """``ids``, ``order`` and ``slack`` are those of a run's state; rows are present in the slots
-    ``order[:size]``.
+class RowCache:
+    """Rows in slots; ``ids``, ``order`` and ``slack`` are arrays of the solver's state, and the slots
+    ``order[:size]`` hold rows.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Ring:
 
     @property
     def slots(self) -> int:
-        """How many rows there is room for."""
+        """The number of rows that there is room for."""
         return int(self.ids.size)
 
     @property
@@ -89,7 +89,7 @@ class Ring:
         return int(size)
 
     def evict(self, leaving: Any, size: int) -> int:
-        """Remove the rows at these places of the order; how many are left."""
+        """Remove the rows at these places of the order; returns the number of rows left."""
         slots = self.order[leaving].astype(np.int64)
         self.live -= int((self.bounds[2 * slots + 1] - self.bounds[2 * slots]).sum())
         stay = np.ones(size, dtype=bool)
@@ -99,12 +99,12 @@ class Ring:
         return int(stay.sum())
 
     def count_evicted(self, slots: Any) -> None:
-        """Rows in these slots have left by themselves."""
+        """Account for rows that the trainer has evicted from these slots."""
         slots = slots.astype(np.int64)
         self.live -= int((self.bounds[2 * slots + 1] - self.bounds[2 * slots]).sum())
 
     def _compact(self, size: int) -> None:
-        """A slot may have been laid twice, if its row left and another came: the last time counts."""
+        """Move the rows that are present to the front. Of a slot filled twice the last time counts."""
         present = np.zeros(self.slots, dtype=bool)
         present[self.order[:size]] = True
         laid = np.concatenate(self._laid) if self._laid else np.zeros(0, dtype=np.int64)

@@ -1,5 +1,5 @@
-"""What to say where a run ends above the gap asked for: the likely cause, if the data show one, and then the
-remedy.
+"""Advice where a run ends above the gap asked for: columns or rows of bad scale, if they are the likely
+cause.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FAR = 1e2  # rows longer than this, or shorter than one over it, are one too
 
 
 def advice(X: Any, remedy: str) -> str:
-    """Sentences for whoever trained on X; ``remedy`` is what else can be done, in the terms of the caller."""
+    """Sentences for whoever trained on X; ``remedy`` is what else can be done, in the words of the caller."""
     scale = scales(X)
     return f"{scale}{'Otherwise' if scale else 'You can'} {remedy}."
 
@@ -38,9 +38,7 @@ def column_norms(X: Any) -> Floats:
 
 
 def scales(X: Any) -> str:
-    """A sentence about the norms of the columns or rows of X where they are the likely cause, else
-    nothing.
-    """
+    """A sentence about the scale of X where that is the likely cause, else an empty string."""
     from sklearn.utils.extmath import row_norms
 
     columns = column_norms(X)

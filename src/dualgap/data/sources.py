@@ -226,9 +226,6 @@ def view(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> View
     return View(data, canonical(target, np.float64), canonical(weight, np.float64), threads)
 
 
-InMemory, in_memory = View, view  # the names before
-
-
 def check_weights(weight: Floats, name: str, first: int = 0) -> None:
     """Refuse weights that are negative, or so extreme that products with them may not fit into float64.
 

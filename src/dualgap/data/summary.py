@@ -1,4 +1,4 @@
-"""What is in a file of rows, in one streaming pass: counts, labels, ranges, scales, repeated rows."""
+"""A description of a file of rows, from one pass: counts, labels, ranges, scales, repeated rows."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from ..runtime.arrays import Floats, Words
 from ..runtime.errors import InputError
+from .dataset import DataSpec, scan
 from .fingerprint import row_hashes
-from .formats.reading import stream_data
-from .formats.svmlight.reading import ZeroBased
+from .formats import ReadOptions
 from .memory import training_bytes
-from .table import Data
+from .table import Table
 
 _MOST_LABELS = 1000  # beyond, they are no classes
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What ``summarise`` found."""
+    """The description of a file that ``summarise`` returns."""
 
     n: int
     d: int
@@ -45,12 +45,10 @@ class Summary:
         return self.nnz / self.n / self.d
 
 
-def summarise(
-    path: str | os.PathLike[str], *, n_features: int | None = None, zero_based: ZeroBased = "auto"
-) -> Summary:
-    """Look at all rows of a file, in memory for 8 bytes a row and 16 a column, or a little more."""
+def summarise(path: str | os.PathLike[str], columns: ReadOptions = ReadOptions()) -> Summary:  # noqa: B008
+    """Describe all rows of a file; takes 8 bytes of memory a row and 16 a column, or a little more."""
     seen = _Seen()
-    for data in stream_data(path, n_features=n_features, zero_based=zero_based):
+    for data in scan(DataSpec(path, columns=columns)):
         seen.look(data)
     if seen.n == 0:
         raise InputError(f"{path}: no rows in it, only blank lines or comments")
@@ -58,7 +56,7 @@ def summarise(
 
 
 class _Seen:
-    """What is known after some blocks."""
+    """What is known after some tables."""
 
     def __init__(self) -> None:
         self.n = self.nnz = self.empty = self.width = 0
@@ -71,8 +69,8 @@ class _Seen:
         self.squares, self.counts = np.zeros(0), np.zeros(0, dtype=np.int64)
         self.hashes: list[Words] = []
 
-    def look(self, data: Data) -> None:
-        """The next block."""
+    def look(self, data: Table) -> None:
+        """Take in the next table."""
         X, y = data.X, data.y
         if not y.size:
             return
@@ -113,7 +111,7 @@ class _Seen:
                 self.labels = None
 
     def summary(self) -> Summary:
-        """All together."""
+        """The description of all rows so far."""
         used = self.counts[: self.width] > 0
         scales = np.sqrt(self.squares[: self.width][used] / self.n)
         low, total, high = self.norms

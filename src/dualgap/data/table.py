@@ -1,8 +1,9 @@
-"""What a file of data holds, whatever its format: a whole file, or a block of its rows."""
+"""Tables: labelled rows as a format reads them, a whole file or some of its rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..runtime.arrays import Columns, Floats, Offsets, Values
+from ..runtime.errors import InputError
 from .formats.text import shown
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
-    """Rows with their labels. ``notes`` are remarks that a user should see.
+class Table:
+    """Rows with their labels, from a file. ``notes`` are remarks that a user should see.
 
-    ``zero_based`` tells from where the text that the rows come from counts its columns (None: there was no
-    text). A block of a file begins at its row ``first``. In text a row has a line: ``gaps`` holds, for every
-    line without a row (blank or comment) since line ``first_line``, how many rows of this block come before
-    it.
+    ``zero_based`` tells whether the text that the rows come from counts its columns from 0 (None: they come
+    from no text). A table that is part of a file begins at row ``first`` of it. In text every row has a line:
+    ``gaps`` holds, for each line without a row (blank or comment) from line ``first_line`` on, how many rows
+    of this table come before it.
     """
 
     path: Path
@@ -33,7 +35,7 @@ class Data:
     first: int = 0
     first_line: int | None = None
     gaps: Offsets = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    done: float = 0.0  # how much of the file has been read with this block, from 0 to 1 (0: nobody knows)
+    done: float = 0.0  # the share of the file that has been read with this table (0: unknown)
     digests: tuple[str, ...] | None = None  # of all rows of the file, where it keeps them (see `fingerprint`)
 
     def line(self, row: int) -> int:
@@ -59,3 +61,35 @@ def csr_over(values: Values, columns: Columns, starts: Offsets, shape: tuple[int
     X.indptr = starts.astype(np.int32) if small else starts
     X.data = values
     return X
+
+
+def in_columns(table: Table, n_features: int | None, too_wide: str) -> Table:
+    """The same rows in a matrix of that many columns; an entry beyond them is an error."""
+    if n_features is None or n_features == table.X.shape[1]:
+        return table
+    if n_features < 1:
+        raise InputError(f"n_features={n_features!r} must be at least 1")
+    beyond = table.X.indices >= n_features
+    if beyond.any():
+        entry = int(beyond.argmax())
+        row = int((table.X.indptr > entry).argmax()) - 1
+        column = f"column {table.X.indices[entry]} is beyond the {n_features} features"
+        raise InputError(f"{table.place(row)}: {column}; {too_wide}")
+    X = table.X.copy() if not table.X.data.flags.writeable else table.X
+    X.resize(X.shape[0], n_features)
+    names = table.feature_names
+    return replace(table, X=X, feature_names=None if names is None else names[:n_features])
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """All rows of some tables of one file, in memory."""
+    if len(tables) == 1:
+        return tables[0]
+    weights = [table.weight for table in tables if table.weight is not None]
+    return replace(
+        tables[0],
+        X=sp.vstack([table.X for table in tables], format="csr"),
+        y=np.concatenate([table.y for table in tables]),
+        weight=np.concatenate(weights) if weights else None,
+        done=1.0,
+    )

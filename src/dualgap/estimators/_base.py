@@ -1,13 +1,11 @@
-"""What all estimators share: training one or several linear models on the same rows, and scoring rows with
-them.
-"""
+"""What all estimators share: train linear models on the same rows, and score rows with them."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,23 +13,26 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..api import fit
+from ..api import job
 from ..core.bias import AugmentedBias, Bias, ExactBias, NoBias
 from ..core.losses import Loss
 from ..core.problem import Certificate, Point
-from ..data.sources import view
+from ..data.dataset import DataSpec, open_data
+from ..data.sources import View
 from ..runtime.arrays import Floats
 from ..runtime.checks import flag, number, shown, whole
 from ..runtime.errors import InputError
 from ..training.callbacks import Progress
-from ..training.loop import CtrlC, Outcome, Record
+from ..training.interruption import CtrlC
+from ..training.jobs import Job, run_jobs
+from ..training.outcome import Outcome
 from ..training.stopping import Reason
 from . import _convergence
 from ._input import options_for, rows_of, seed_of, thread_count
 
 
 class Trained(NamedTuple):
-    """What is kept of an outcome. It refers to no data, so that K models do not hold K sources."""
+    """The part of an outcome that an estimator keeps. It refers to no data."""
 
     coef: Floats
     intercept: float
@@ -44,7 +45,7 @@ class Trained(NamedTuple):
 
     @classmethod
     def of(cls, outcome: Outcome) -> Trained:
-        """The part of an outcome worth keeping."""
+        """The part of an outcome that is kept."""
         problem = outcome.problem
         return cls(
             outcome.coef,
@@ -52,7 +53,7 @@ class Trained(NamedTuple):
             np.zeros(problem.source.n) if outcome.dual is None else outcome.dual,
             outcome.certificate,
             [record.as_dict() for record in outcome.trace],
-            outcome.state.solver.counts.visits / problem.epoch_size,
+            outcome.run.state.counts.visits / problem.epoch_size,
             outcome.reason,
             outcome.converged,
         )
@@ -89,7 +90,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _bias(self) -> Bias:
-        """The only place that says which bias an estimator has."""
+        """The kind of bias."""
         if not flag("fit_intercept", self.fit_intercept):
             return NoBias()
         if not isinstance(self.bias, str) or self.bias not in ("exact", "augmented"):
@@ -105,9 +106,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
     def _train(
         self, X: Any, target: Callable[[int], Floats], count: int, weight: Floats, loss: Loss
     ) -> tuple[list[Trained], bool]:
-        """Models 0 to count - 1, number k trained on ``target(k)``, and whether Ctrl-C was pressed
-        meanwhile.
-        """
+        """Models 0 to count - 1, number k trained on ``target(k)``; and whether Ctrl-C was pressed."""
         threads = thread_count(self.n_jobs)
         workers = min(threads, count)
         C, tol = number("C", self.C), number("tol", self.tol, zero=True)
@@ -116,46 +115,31 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         seed = seed_of(self.random_state)
         warm = self._warm_points(count, *X.shape)
         verbose = whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
-        source = view(
-            X, weight, weight
-        )  # checked once, whatever the number of models; fit puts in the targets
-        ctrl_c = CtrlC()
+        data = open_data(DataSpec(X, weight, weight, threads=threads // workers), "regression")
+        rows = data.source
+        assert isinstance(rows, View)  # as X is
+        callbacks = [Progress(tol)] if verbose and workers == 1 else []
 
-        def interrupted(record: Record) -> Reason | None:
-            return (
-                Reason("interrupted", "interrupted; this is the best model so far")
-                if ctrl_c.pressed
-                else None
-            )
-
-        def train(k: int) -> Trained:
-            outcome = fit(
-                source,
-                target(k),
+        def prepared(k: int) -> Job:
+            """Rows are checked once, whatever the number of models; each has its own targets."""
+            return job(
+                k,
+                data._replace(source=rows.with_targets(target(k))),
                 loss=loss,
                 C=C,
                 solver=self.solver,
                 tol=tol,
                 bias=bias,
-                sample_weight=weight,
                 max_epochs=max_iter,
-                threads=threads // workers,
                 seed=seed,
-                watchers=[Progress(tol)] if verbose and workers == 1 else [],
-                callback=interrupted,
+                callbacks=callbacks,
                 warm=warm(k),
                 **options,
             )
-            return Trained.of(outcome)
 
-        with (
-            ctrl_c
-        ):  # around all models: those that have not begun when it is pressed get one quantum of work each
-            if workers == 1:
-                models = [train(k) for k in range(count)]
-            else:
-                with ThreadPoolExecutor(workers) as pool:  # ends with the fit: safe to fork
-                    models = list(pool.map(train, range(count)))
+        jobs = chain([prepared(0)], map(prepared, range(1, count)))  # bad arguments are refused at once
+        with CtrlC() as ctrl_c:
+            models = [Trained.of(outcome) for _, outcome in run_jobs(jobs, threads=workers, ctrl_c=ctrl_c)]
         return models, ctrl_c.pressed
 
     def _conclude(self, X: Any, models: list[Trained], pressed: bool, names: list[str]) -> None:
@@ -173,9 +157,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         self._warn(X, models, names)
 
     def _warm_points(self, count: int, n: int, d: int) -> Callable[[int], Point | None]:
-        """Where to begin: at the last fit's points if that is wanted and they fit, else nowhere in
-        particular.
-        """
+        """The starting points: those of the last fit if ``warm_start`` asks for them and they fit."""
         if not flag("warm_start", self.warm_start) or not hasattr(self, "dual_"):
             return lambda k: None
         coef, intercept, dual = self.coef_, self.intercept_, self.dual_

@@ -1,4 +1,4 @@
-"""What to say when training ends above the tolerance."""
+"""The warning that training ended above the tolerance."""
 
 from __future__ import annotations
 

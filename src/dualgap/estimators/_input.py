@@ -1,4 +1,4 @@
-"""What estimators do with parameters and arrays before any training."""
+"""Parameters and arrays of estimators, checked before training."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def loss_for(spec: str | Loss, task: str, estimator: str) -> Loss:
-    """A loss for this task."""
+    """A loss, which must be for this task."""
     loss = make_loss(spec)
     if loss.task != task:
         fitting = sorted(name for name, cls in LOSSES.items() if cls.task == task)
@@ -104,7 +104,7 @@ def weights_of(sample_weight: Any, n: int) -> Floats:
 
 
 def class_factors(class_weight: Any, labels: Any, codes: Any, weight: Floats) -> Floats:
-    """What the weights of each class's rows are multiplied by. "balanced" counts rows by their weight."""
+    """The factors of the weights of each class's rows. "balanced" counts rows by their weight."""
     if class_weight is None:
         return np.ones(labels.size)
     if isinstance(class_weight, str):

@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..core.losses import Loss
+from ..data.labels import Labels, signs
 from ..runtime.arrays import Floats
 from ._base import LinearModel
 from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
@@ -172,7 +173,8 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         loss = loss_for(self.loss, "classification", type(self).__name__)
         X, y = rows_of(self, X, y, training=True)
         check_classification_targets(y)
-        labels, codes = np.unique(y, return_inverse=True)
+        labels = Labels.of(y).classes
+        codes = Labels(labels).encode(y)
         weight = weights_of(sample_weight, X.shape[0])
         weight = weight * class_factors(self.class_weight, labels, codes, weight)[codes]
         present = np.flatnonzero(np.bincount(codes[weight != 0], minlength=labels.size))
@@ -181,7 +183,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         positive = present if classes.size > 2 else present[1:]
 
         def target(k: int) -> Floats:
-            return np.where(codes == positive[k], 1.0, -1.0)
+            return signs(codes, positive[k])
 
         models, pressed = self._train(X, target, positive.size, weight, loss)
         self.classes_ = classes

@@ -1,1 +1,1 @@
-"""Trained models: made, saved, loaded, applied."""
+"""Trained models: built, saved, loaded, applied, verified and measured."""

@@ -1,12 +1,13 @@
-"""From the outcome of a fit to a model that can be saved."""
+"""A model, ready to be saved, from the outcome of a run and the data it was trained on."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from ..runtime.arrays import Floats, Words
+if TYPE_CHECKING:  # commands import this file at once, and Numba only when they need it
+    from ..core.bias import Bias
+    from ..data.dataset import Dataset
     from ..training.outcome import Outcome
     from ..training.records import Record
     from .model import Model
@@ -14,40 +15,38 @@ if TYPE_CHECKING:
 
 def model_of(
     outcome: Outcome,
-    last: Record,
-    X: Any,
+    data: Dataset,
     *,
-    classes: tuple[Any, Any] | None,
     C: float | None = None,
-    threads: int = 1,
-    zero_based: bool | None = None,
+    last: Record | None = None,
     duals: bool = True,
-    feature_names: tuple[str, ...] | None = None,
-    digests: tuple[str, ...] | None = None,
-    n_inputs: int | None = None,
 ) -> Model:
-    """A model of one row; ``last`` is the last record of the run, ``X`` the matrix it was trained on.
+    """A model of two classes, or of regression.
 
-    ``digests`` are those of the rows, where they are known (see `fingerprint`).
+    ``C`` is the parameter as the user gave it, free of rounding; ``last`` the last record of the run, if that
+    is not the last certified one. ``duals=False`` leaves the dual variables out.
     """
     import numpy as np
     import scipy.sparse as sp
 
     from ..core.losses import parameters_of
+    from ..data.chunks import OnDisk
     from ..data.fingerprint import hashes_in_any_order, hashes_in_order
-    from ..solvers.free_bias import FreeBias
-    from .model import Model, Proof
+    from ..data.sources import View
+    from ..solvers.exact_bias import ExactBiasSolver
+    from .model import Model
 
-    problem, expansion = outcome.problem, outcome.expansion
+    problem, schema = outcome.problem, data.schema
     dual = None
     if duals:
-        dual = sp.csr_array(
-            np.zeros((1, problem.source.n)) if outcome.dual is None else outcome.dual.reshape(1, -1)
-        )
-    solver: Any = outcome.solver.inner if isinstance(outcome.solver, FreeBias) else outcome.solver
-    hashes = _row_hashes(problem.source, X)
-    options = {item.name: getattr(solver, item.name) for item in fields(solver)}
+        beta = np.zeros(problem.source.n) if outcome.dual is None else outcome.dual
+        dual = sp.csr_array(beta.reshape(1, -1))
+    solver: Any = outcome.solver.inner if isinstance(outcome.solver, ExactBiasSolver) else outcome.solver
+    options = asdict(solver)
     seed = options.pop("seed", 0)
+    assert isinstance(problem.source, View | OnDisk)
+    rows = data._replace(source=problem.source).identity()
+    expansion = schema.expansion
     return Model(
         coef=outcome.coef.reshape(1, -1),
         intercept=np.array([outcome.intercept]),
@@ -55,76 +54,54 @@ def model_of(
         loss=problem.loss.name,
         loss_parameters=parameters_of(problem.loss),
         bias=problem.bias.kind,
-        rho=problem.bias.rho or 1.0,  # models without a constant feature store 1
-        classes=classes,
-        C=problem.C if C is None else C,  # as given, free of rounding
+        rho=rho_of(problem.bias),
+        classes=None if schema.labels is None else schema.labels.plain,
+        C=problem.C if C is None else C,
         n_samples=problem.source.n,
-        proofs=(
-            Proof(
-                lam=problem.lam,
-                total_weight=problem.total_weight,
-                certificate=problem.in_form(outcome.certificate, "J")._asdict(),
-                converged=bool(outcome.converged),
-                stop_reason=outcome.reason.name,
-                message=outcome.reason.message,
-                epochs=last.epochs,
-                steps=last.visits,
-                seconds=last.seconds,
-            ),
-        ),
+        proofs=(_proof(outcome, last or outcome.trace[-1]),),
         solver=solver.name,
         options=options,
         seed=seed,
-        threads=threads,
-        fingerprint=_fingerprint(problem.source, X, digests),
-        rows_in_order=hashes_in_order(hashes),
-        rows_in_any_order=hashes_in_any_order(hashes),
-        dual_hashes=None if dual is None else hashes[dual.indices],
+        threads=data.spec.threads,
+        fingerprint=rows.fingerprint,
+        rows_in_order=hashes_in_order(rows.hashes),
+        rows_in_any_order=hashes_in_any_order(rows.hashes),
+        dual_hashes=None if dual is None else rows.hashes[dual.indices],
         dual=dual,
-        zero_based=zero_based,
-        feature_names=feature_names,
+        zero_based=schema.zero_based,
+        feature_names=schema.feature_names,
         expand=None if expansion is None else expansion.name,
-        hash_bits=getattr(expansion, "bits", None),
-        n_inputs=None if expansion is None else n_inputs,
+        hash_bits=None if expansion is None else expansion.bits,
+        n_inputs=None if expansion is None else schema.n_columns,
     )
 
 
-def _fingerprint(source: Any, X: Any, digests: tuple[str, ...] | None) -> str:
-    from ..data.fingerprint import combined, fingerprint
+def _proof(outcome: Outcome, last: Record) -> Any:
+    from .model import Proof
 
-    if digests is None or source.in_memory:
-        return fingerprint(X, *_labelled(source), digests=digests)
-    y, weight = _labelled(source)
-    return combined(digests, [y], [weight])
-
-
-def _row_hashes(source: Any, X: Any) -> Words:
-    """Of the rows before any expansion: those of a store that stayed on disk take one more pass over it."""
-    import numpy as np
-
-    from ..data.chunks import OnDisk
-    from ..data.fingerprint import row_hashes
-    from ..data.formats.arrow.store import Store
-
-    if not isinstance(X, OnDisk):
-        return row_hashes(X, *_labelled(source))
-    blocks = Store(source.feed.name).blocks()
-    return np.concatenate([row_hashes(data.X, source.targets(data.y), data.weight) for data in blocks])
+    problem = outcome.problem
+    return Proof(
+        lam=problem.lam,
+        total_weight=problem.total_weight,
+        certificate=problem.in_form(outcome.certificate, "J")._asdict(),
+        converged=bool(outcome.converged),
+        stop_reason=outcome.reason.name,
+        message=outcome.reason.message,
+        epochs=last.epochs,
+        steps=last.visits,
+        seconds=last.seconds,
+    )
 
 
-def _labelled(source: Any) -> tuple[Floats, Floats]:
-    """The targets and weights of all rows."""
-    import numpy as np
+def rho_of(bias: Bias) -> float:
+    """The value of the constant feature; 1 for the kinds of bias that have none."""
+    from ..core.bias import AugmentedBias
 
-    if source.in_memory:
-        return source.y, source.weight
-    parts = [source.feed.labelled(k) for k in range(source.feed.chunks)]
-    y = np.concatenate([source.targets(labels) for labels, _ in parts])
-    return y, np.concatenate([np.ones(labels.size) if weight is None else weight for labels, weight in parts])
+    return float(bias.rho) if isinstance(bias, AugmentedBias) else 1.0
 
 
 def bias_words(kind: str, rho: float) -> str:
-    """The kind of bias for people."""
+    """The kind of bias, for people."""
     words = {"none": "no bias", "augmented": f"augmented bias (rho = {rho:g})"}
     return words.get(kind, f"{kind} bias")
 

@@ -16,6 +16,7 @@ array            content
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,8 +28,11 @@ from ..runtime.archive import read_archive, write_archive
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 
-if TYPE_CHECKING:  # Numba comes with it, and loading a model to predict does without
+if TYPE_CHECKING:  # Numba comes with these, and loading a model to predict does without
     from ..core.problem import Certificate
+    from ..data.dataset import DataSpec
+    from ..data.schema import Schema
+    from .verification import Verification
 
 FORMAT = "dualgap model"
 VERSION = 1
@@ -36,7 +40,7 @@ _CERTIFICATE = {"primal", "dual", "gap", "relative_gap", "rounding", "form"}  # 
 
 
 class Proof(NamedTuple):
-    """How one row of ``coef`` came about, and how good it is."""
+    """The certificate of one row of ``coef``, and how it was reached."""
 
     lam: float
     total_weight: float
@@ -102,33 +106,63 @@ class Model:
         return Certificate(**self.proofs[0].certificate)
 
     def decision(self, X: Any) -> Floats:
-        """``<w, x> + b``: one number a row of X, or k of them for one-vs-rest; X as it is before any
-        expansion.
-        """
-        X = self.features(X)
-        scores: Floats = np.asarray(X @ self.coef.T) + self.intercept
+        """``<w, x> + b``: one number a row of X, before any expansion, or k of them for one-vs-rest."""
+        scores: Floats = np.asarray(self.features(X) @ self.coef.T) + self.intercept
         return scores[:, 0] if self.coef.shape[0] == 1 else scores
+
+    def scores(self, spec: DataSpec) -> Iterator[Floats]:
+        """The decision values of the rows of a file, some thousands at a time, in bounded memory."""
+        from ..data.dataset import scan
+
+        for table in scan(spec, self.schema):
+            yield self.decision(table.X)
 
     @property
     def n_columns(self) -> int:
-        """The number of columns of the rows that it takes."""
+        """The number of columns of its rows, before any expansion."""
         return self.n_features if self.n_inputs is None else self.n_inputs
 
-    def features(self, X: Any) -> Any:
-        """The rows as the weights see them: expanded, if the model was trained so."""
-        if self.expand is None:
-            return X
-        from ..data.features import expanded, make_expansion
+    @property
+    def schema(self) -> Schema:
+        """The columns, features and labels that rows must have for this model."""
+        from ..data.features import make_expansion
+        from ..data.labels import Labels
+        from ..data.schema import Schema
 
         expansion = make_expansion(self.expand, self.hash_bits)
-        return X if expansion is None else expanded(X, expansion)
+        labels = None if self.classes is None else Labels(self.classes)
+        return Schema(self.n_columns, self.zero_based, self.feature_names, expansion, labels, "the model")
+
+    def features(self, X: Any) -> Any:
+        """The rows that the weights belong to: expanded, if the model was trained so."""
+        return X if self.expand is None else self.schema.expand(X)
 
     def labels(self, scores: Floats) -> list[Any]:
         """The labels that decision values stand for; a score of 0 counts as negative."""
         if self.classes is None:
             raise InputError(f"the {self.loss} loss is for regression: the model has scores, but no labels")
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return [self.classes[k] for k in chosen.tolist()]
+        from ..data.labels import plain
+
+        classes = [plain(label) for label in self.classes]
+        return [classes[k] for k in chosen.tolist()]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, whole or not at all."""
+        save_model(path, self)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Model:
+        """Read a model that was saved."""
+        return load_model(path)
+
+    def verify(self, data: Any) -> Verification:
+        """Recompute the certificate from the training rows: a path, a DataSpec, or a Dataset opened in this
+        schema.
+        """
+        from .verification import verify
+
+        return verify(self, data)
 
 
 def save_model(path: str | os.PathLike[str], model: Model) -> None:
@@ -154,7 +188,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
 
 def header_of(model: Model) -> dict[str, Any]:
-    """All of a model but its arrays."""
+    """All of a model but its arrays, for JSON."""
     return {
         "format": FORMAT,
         "version": VERSION,

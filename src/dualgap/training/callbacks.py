@@ -14,13 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from .records import Record
-from .run import Run
-from .stopping import Memory, Reason
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the command line has callbacks of its own, and shows its help without Numba
     from ..core.problem import Problem
+    from .records import Record
+    from .run import Run
     from .solver import AnySolver
+    from .stopping import Memory, Reason
 
 
 class Callback:
@@ -61,6 +60,8 @@ def as_callback(callback: Callback | Callable[[Record, Run], Any]) -> Callback:
 
 def stop_reason(answer: Any) -> Reason | None:
     """What the answer of a callback means."""
+    from .stopping import Reason
+
     if isinstance(answer, Reason):
         return answer
     return (

@@ -1,83 +1,81 @@
-"""Several problems on the same rows, trained one after another, at once in threads, or in turns."""
+"""Several runs as one: lazily one after another, in threads, or taking turns over shared chunks of rows on
+disk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
-from typing import NamedTuple, TypeVar
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
 
-from ..core.problem import Problem
-from .callbacks import Callback
 from .interruption import CtrlC
-from .loop import Running, Settings, finished, running
+from .loop import Running, finished
 from .outcome import Outcome
-from .solver import AnySolver
-from .stopping import Rules
-
-K = TypeVar("K", bound=Hashable)
 
 
 class Job(NamedTuple):
-    """One problem to be solved, with all that the loop needs to know."""
+    """A run that has been prepared, and the key that its outcome is known by.
 
-    problem: Problem
-    solver: AnySolver
-    rules: Rules
-    settings: Settings
-    callbacks: Sequence[Callback] = ()
+    ``begin`` starts it: a generator that pauses at every record and returns the outcome.
+    """
 
-    def running(self, ctrl_c: CtrlC) -> Running:
-        """The run, which pauses at every record."""
-        return running(self.solver, self.problem, self.rules, self.settings, self.callbacks, ctrl_c)
+    key: Any
+    begin: Callable[[CtrlC], Running]
 
 
 def run_jobs(
-    jobs: Iterable[tuple[K, Callable[[], Job]]], *, threads: int = 1, ctrl_c: CtrlC | None = None
-) -> Iterator[tuple[K, Outcome]]:
-    """Train the jobs and yield their outcomes in order; a job is made when its turn comes.
+    jobs: Iterable[Job], *, threads: int = 1, together: bool = False, ctrl_c: CtrlC | None = None
+) -> Iterator[tuple[Any, Outcome]]:
+    """Run all jobs and yield their outcomes in the order of the jobs; those in memory begin when they are
+    due.
 
-    One Ctrl-C ends all of them: those under way hand back the best model so far, those that have not begun
-    get one quantum of work each. At most ``threads`` jobs exist at a time.
+    ``threads`` of them run at a time. With ``together`` all of them take turns, the one with the fewest
+    passes over the data first: so they want the same chunks at about the same time, and chunks that are read
+    once serve all. One Ctrl-C ends all: jobs under way keep their best model so far, and those that have not
+    begun get one quantum of work each. Whoever wants to know that it was pressed passes a ``CtrlC`` that has
+    been entered.
     """
-    with ctrl_c or CtrlC() as pressed:
-
-        def train(make: Callable[[], Job]) -> Outcome:
-            return finished(make().running(pressed))
-
-        if threads == 1:
-            for key, make in jobs:
-                yield key, train(make)
-            return
-        waiting = iter(jobs)
-        with ThreadPoolExecutor(threads) as pool:  # ends with the jobs: safe to fork afterwards
-            ahead = [(key, pool.submit(train, make)) for key, make in islice(waiting, threads)]
-            while ahead:
-                key, future = ahead.pop(0)
-                outcome = future.result()
-                ahead += [(other, pool.submit(train, make)) for other, make in islice(waiting, 1)]
-                yield key, outcome
+    if ctrl_c is None:
+        with CtrlC() as ctrl_c:
+            yield from run_jobs(jobs, threads=threads, together=together, ctrl_c=ctrl_c)
+    elif together:
+        listed = list(jobs)
+        yield from zip(
+            (job.key for job in listed), _in_turns([job.begin(ctrl_c) for job in listed]), strict=True
+        )
+    elif threads == 1:
+        for job in jobs:
+            yield job.key, finished(job.begin(ctrl_c))
+    else:
+        yield from _in_threads(jobs, threads, ctrl_c)
 
 
-def run_in_turns(jobs: Sequence[Job]) -> list[Outcome]:
-    """Train the jobs at once on one thread: the one furthest behind in its passes over the disk goes on
-    first.
+def _in_threads(jobs: Iterable[Job], threads: int, ctrl_c: CtrlC) -> Iterator[tuple[Any, Outcome]]:
+    waiting: deque[tuple[Any, Future[Outcome]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:  # ends with the last job: safe to fork
+        for job in jobs:
+            waiting.append((job.key, pool.submit(lambda job: finished(job.begin(ctrl_c)), job)))
+            if len(waiting) > threads:
+                key, done = waiting.popleft()
+                yield key, done.result()
+        for key, done in waiting:
+            yield key, done.result()
 
-    So all of them want the same chunk of rows at about the same time, and one reading serves all.
-    """
+
+def _in_turns(runs: list[Running]) -> list[Outcome]:
+    """Let the run go on that has made the fewest passes, until all are done."""
+    passes = dict.fromkeys(range(len(runs)), 0.0)
     outcomes: dict[int, Outcome] = {}
-    with CtrlC() as ctrl_c:
-        runs = [job.running(ctrl_c) for job in jobs]
-        passed = dict.fromkeys(range(len(runs)), 0.0)
-        try:
-            while passed:
-                turn = min(passed, key=lambda k: passed[k])
-                try:
-                    passed[turn] = next(runs[turn]).measures["passes"]
-                except StopIteration as end:
-                    outcomes[turn] = end.value
-                    del passed[turn]
-        finally:
-            for run in runs:
-                run.close()
+    try:
+        while passes:
+            turn = min(passes, key=lambda k: passes[k])
+            try:
+                passes[turn] = next(runs[turn]).measures["passes"]
+            except StopIteration as end:
+                outcomes[turn] = end.value
+                del passes[turn]
+    finally:
+        for run in runs:
+            run.close()
     return [outcomes[k] for k in range(len(runs))]

@@ -164,7 +164,14 @@ def test_a_seed_gives_the_same_run_from_a_store_and_another_seed_another(
     extra: dict[str, Any] = {"lockstep": True} if name == "cached-loops" else {}
     runs = [
         dualgap.fit(
-            tmp_path / "rows.arrow", solver=name, cache=11, tol=1e-6, max_epochs=80, seed=seed, **extra
+            tmp_path / "rows.arrow",
+            solver=name,
+            in_memory=False,
+            cache=11,
+            tol=1e-6,
+            max_epochs=80,
+            seed=seed,
+            **extra,
         )
         for seed in (5, 5, 6)
     ]
@@ -210,7 +217,14 @@ def test_threads_and_all_weak_duality_at_every_record_and_an_honest_end(
         X, y, weight = data(regression=loss == "squared")
         write_store(tmp_path / "rows.arrow", X, y, weight)
         outcome = dualgap.fit(
-            tmp_path / "rows.arrow", loss=loss, solver=name, cache=20, tol=1e-3, bias=bias, max_epochs=3000
+            tmp_path / "rows.arrow",
+            loss=loss,
+            solver=name,
+            in_memory=False,
+            cache=20,
+            tol=1e-3,
+            bias=bias,
+            max_epochs=3000,
         )
         assert outcome.converged
         assert outcome.trace
@@ -298,14 +312,14 @@ def test_warm_starts_from_a_point_and_from_an_outcome(
     good = dualgap.fit(X, y, sample_weight=weight, tol=1e-5)
     point = Point(good.coef, good.intercept, good.dual)
     for warm in (point, good):
-        at_once = dualgap.fit(path, solver=name, cache=11, tol=1e-4, warm=warm)
+        at_once = dualgap.fit(path, solver=name, in_memory=False, cache=11, tol=1e-4, warm=warm)
         assert at_once.converged
         assert at_once.trace[0].visits == at_once.trace[-1].visits == 0
-    further = dualgap.fit(path, solver=name, cache=30, tol=1e-7, warm=point, max_epochs=5000)
+    further = dualgap.fit(path, solver=name, in_memory=False, cache=30, tol=1e-7, warm=point, max_epochs=5000)
     assert further.converged
     assert further.trace[0].certificate.relative_gap <= 1e-5
     with pytest.raises(dualgap.InputError, match="warm start of 59 rows"):
-        dualgap.fit(path, solver=name, cache=11, warm=point._replace(beta=good.dual[:-1]))
+        dualgap.fit(path, solver=name, in_memory=False, cache=11, warm=point._replace(beta=good.dual[:-1]))
 
 
 def filled(problem: Problem, solver: Any, rows: int) -> tuple[Any, Any]:
@@ -476,7 +490,7 @@ def test_chunks_of_an_iterator_train_to_the_same_optimum(name: str) -> None:
         for k in range(0, 60, 13):
             yield X[k : k + 13], np.where(y[k : k + 13] > 0, 9, 4), weight[k : k + 13]
 
-    outcome = dualgap.fit(ChunkFeed(start), solver=name, cache=20, tol=1e-4, max_epochs=5000)
+    outcome = dualgap.fit(ChunkFeed(start), solver=name, in_memory=False, cache=20, tol=1e-4, max_epochs=5000)
     whole = dualgap.fit(X, y, sample_weight=weight, tol=1e-6)
     assert outcome.converged
     assert list(outcome.classes) == [4, 9]
@@ -505,7 +519,7 @@ def test_on_real_data_the_certificate_is_that_of_memory_and_passes_are_few(
     block.
     """
     path = stored(data_folder, name, tmp_path)
-    outcome = dualgap.fit(path, solver="cached-loops", cache=0.1, lockstep=True, tol=1e-3)
+    outcome = dualgap.fit(path, solver="cached-loops", in_memory=False, cache=0.1, lockstep=True, tol=1e-3)
     assert outcome.converged
     found = Store(path).read()
     here = Problem(view(found.X, found.y), make_loss("hinge"), outcome.problem.lam, outcome.problem.bias)
@@ -520,6 +534,8 @@ def test_on_real_data_the_certificate_is_that_of_memory_and_passes_are_few(
     resident = dualgap.fit(found.X, found.y, solver="cached-loops", cache=0.1, tol=1e-3)
     assert resident.converged
     assert resident.trace[-1].measures["passes"] <= 10
-    block = dualgap.fit(path, solver="block", cache=0.1, inner=10, tol=1e-3, max_epochs=4 * passes * 10)
+    block = dualgap.fit(
+        path, solver="block", in_memory=False, cache=0.1, inner=10, tol=1e-3, max_epochs=4 * passes * 10
+    )
     assert not block.converged
     assert block.trace[-1].measures["passes"] >= 4 * passes - 1

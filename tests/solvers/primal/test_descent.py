@@ -19,7 +19,7 @@ import dualgap
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.jit import compiled
 from dualgap.solvers import SOLVERS
@@ -120,7 +120,7 @@ class TestSvmSgd:
     ) -> None:
         task = problem(loss, n=SAMPLE + 300, lam=lam)
         head = Problem(
-            in_memory(
+            view(
                 *(part[:SAMPLE] for part in (task.source.rows.matrix, task.source.y, task.source.weight))
             ),  # type: ignore[attr-defined]
             task.loss,
@@ -141,7 +141,7 @@ class TestSvmSgd:
         other[SAMPLE:] *= -1.0  # the rows beyond the first ones have no say
         rows = task.source.rows.matrix  # type: ignore[attr-defined]
         assert (
-            calibrated(SvmSgd(), Problem(in_memory(rows, other, task.source.weight), task.loss, lam)) == best
+            calibrated(SvmSgd(), Problem(view(rows, other, task.source.weight), task.loss, lam)) == best
         )
 
     @pytest.mark.parametrize("name", ["svmsgd", "asgd", "sgd"])
@@ -213,7 +213,7 @@ class TestNorma:
 
     def test_a_margin_met_exactly_is_an_update(self) -> None:
         """One row x = 1: the first step makes w = 1/2."""
-        task = Problem(in_memory(np.ones((1, 1)), np.ones(1)), make_loss("hinge"), 1e-9)
+        task = Problem(view(np.ones((1, 1)), np.ones(1)), make_loss("hinge"), 1e-9)
         for margin, updates in ((0.5, 2), (math.nextafter(0.5, 0.0), 1), (0.0, 1)):
             assert run(Norma(margin=margin, eta0=0.5), task, 2).counts.updates == updates
 
@@ -290,11 +290,11 @@ class TestFamily:
             "max_epochs": None,
             **options,
         }
-        long = dualgap.fit(X, y, max_steps=200, **common)
-        first = dualgap.fit(X, y, max_steps=77, **common)
+        long = dualgap.fit(X, y, max_visits=200, **common)
+        first = dualgap.fit(X, y, max_visits=77, **common)
         dualgap.save_state(tmp_path / "run.npz", first)
-        second = dualgap.fit(X, y, max_steps=200, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
-        assert_same(long.state.solver, second.state.solver)
+        second = dualgap.fit(X, y, max_visits=200, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
+        assert_same(long.run.state, second.run.state)
 
     def test_without_duals_nothing_is_kept_of_a_row_and_the_model_is_the_same(self, solver: Any) -> None:
         task, lean = problem(), replace(solver, duals=False)
@@ -345,7 +345,7 @@ class TestFloat32:
     def test_it_trains_in_float32_and_certifies_in_float64(self, name: str) -> None:
         X, y = data(n=200, d=20)
         outcome = dualgap.fit(X, y, C=0.02, solver=name, precision="float32", tol=0.01, max_epochs=60)
-        state: Any = outcome.state.solver
+        state: Any = outcome.run.state
         model = state.w if name == "sgd-qn" else state.v
         # a mean takes float64
         assert model.dtype == (np.float64 if name in ("asgd", "norma") else np.float32)
@@ -368,11 +368,11 @@ def test_order_given_presents_the_rows_as_they_are(name: str) -> None:
     """No seed matters, and the first row is the first to be looked at."""
     X, y = data()
     states = [
-        dualgap.fit(X, y, lam=0.1, solver=name, order="given", seed=seed, max_steps=7, tol=0.0).state.solver
+        dualgap.fit(X, y, lam=0.1, solver=name, order="given", seed=seed, max_visits=7, tol=0.0).state.solver
         for seed in (0, 1)
     ]
     point = [
-        SOLVERS[name](order="given").point(Problem(in_memory(X, 1.0 * y), make_loss("hinge"), 0.1), s)
+        SOLVERS[name](order="given").point(Problem(view(X, 1.0 * y), make_loss("hinge"), 0.1), s)
         for s in states
     ]
     assert np.array_equal(point[0].w, point[1].w)
@@ -387,7 +387,7 @@ def test_sparse_and_dense_rows_make_the_same_model(solver: Any) -> None:
     X[np.random.default_rng(0).random(X.shape) < 0.5] = 0.0
     points = []
     for layout in (np.asarray, sp.csr_matrix):
-        task = Problem(in_memory(layout(X), 1.0 * y), make_loss("hinge"), 0.1, AugmentedBias(1.0))
+        task = Problem(view(layout(X), 1.0 * y), make_loss("hinge"), 0.1, AugmentedBias(1.0))
         points.append(solver.point(task, run(solver, task, 180)))
     np.testing.assert_allclose(points[0].w, points[1].w, rtol=1e-9, atol=1e-12)
     assert points[0].b == pytest.approx(points[1].b, rel=1e-9, abs=1e-12)

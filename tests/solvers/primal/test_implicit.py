@@ -17,7 +17,7 @@ import dualgap
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal.implicit import Implicit
 from support.problems import small_problem
@@ -48,7 +48,7 @@ def lecture(w: np.ndarray, x: np.ndarray, y: float, eta: float, lam: float) -> t
 def test_the_three_cases_of_the_lecture() -> None:
     task = problem(weighted=False, lam=0.3)
     X, y, seen = matrix(task)[1:], task.source.y[1:], set()
-    task = Problem(in_memory(X, y), task.loss, task.lam)
+    task = Problem(view(X, y), task.loss, task.lam)
     for eta in (0.0, 0.02, 0.5, 20.0):
         solver = Implicit(eta=eta, order="given")
         state, w = solver.start(task, None), np.zeros(4)
@@ -129,7 +129,7 @@ def test_a_step_minimises_what_it_is_said_to(loss: str, eta: float, seed: int) -
     """1/2 |w - w_t|^2 + eta (lam/2 |w|^2 + loss) is nowhere smaller than where the step ends."""
     rng = np.random.default_rng(seed)
     x, before, y = rng.normal(size=(1, 3)), 3.0 * rng.normal(size=3), float(rng.choice([-1.0, 1.0]))
-    task, lam = Problem(in_memory(x, np.array([y])), make_loss(loss), 0.5), 0.5
+    task, lam = Problem(view(x, np.array([y])), make_loss(loss), 0.5), 0.5
     solver = Implicit(eta=eta)
     after = solver.point(task, solver.step(task, solver.start(task, Point(before, 0.0, None)), 1, None)).w
 

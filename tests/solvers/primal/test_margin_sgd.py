@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from dualgap.solvers.primal.sgd_m import SGDm
+from dualgap.solvers.primal.sgd_r import SGDr
+from dualgap.solvers.primal.sgd_s import SGDs, margin_errors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,12 +23,9 @@ import dualgap
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.random import generator, resample, shuffle
-from dualgap.solvers.primal.sgd_m import SGDm
-from dualgap.solvers.primal.sgd_r import SGDr
-from dualgap.solvers.primal.sgd_s import SGDs, margin_errors
 from support.problems import linear_data, small_problem
 from support.states import assert_same
 
@@ -163,7 +163,7 @@ def test_the_pseudo_code_with_random_selection(lam: float, weighted: bool) -> No
 @pytest.mark.parametrize("bias_step", [0.01, 0.3])
 def test_a_free_bias_takes_its_part_of_each_step(solver: SGDs, bias_step: float) -> None:
     X, y = real()
-    task = Problem(in_memory(X, y), make_loss("hinge"), 0.05, ExactBias())
+    task = Problem(view(X, y), make_loss("hinge"), 0.05, ExactBias())
     solver = replace(solver, seed=1, bias_step=bias_step)
     a, b, t, errors, orders = np.zeros(4), 0.0, 0, np.zeros(40, dtype=int), permutations(task, 1)
     state = solver.start(task, None)
@@ -224,7 +224,7 @@ class TestStoppingRule:
         assert outcome.reason.name == "epsilon"
         assert "relative accuracy" in outcome.reason.message
         assert outcome.certificate.relative_gap <= 0.2
-        assert outcome.state.solver.march.position == -1
+        assert outcome.run.state.march.position == -1
 
     @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(2.0)], ids=lambda bias: bias.kind)
     @pytest.mark.parametrize("solver", [SGDs(epsilon=0.125), SGDm(epsilon=0.125)], ids=["s", "m"])
@@ -323,7 +323,7 @@ def test_the_multiplicity_of_an_epoch() -> None:
 def test_the_box_and_w_at_the_end_of_every_epoch(solver: SGDs, bias: Any) -> None:
     X, y = real()
     weight = np.random.default_rng(1).choice([0.0, 0.3, 1.0, 2.0, 5.0], size=40)
-    task = Problem(in_memory(X, y, weight), make_loss("hinge"), 0.02, bias)
+    task = Problem(view(X, y, weight), make_loss("hinge"), 0.02, bias)
     best = dualgap.fit(X, y, lam=0.02, sample_weight=weight, bias=bias, tol=1e-8).certificate.primal
     state = solver.start(task, None)
     for _ in range(25):
@@ -361,7 +361,7 @@ def test_margin_errors_become_rare_or_certain_away_from_the_margin() -> None:
     X, y = real()
     optimum = dualgap.fit(X, y, lam=0.05, tol=1e-9)
     margin = y * (X @ optimum.coef)
-    task, solver = Problem(in_memory(X, y), make_loss("hinge"), 0.05), SGDs(seed=1)
+    task, solver = Problem(view(X, y), make_loss("hinge"), 0.05), SGDs(seed=1)
     shares = []
     state = solver.start(task, None)
     for _ in range(2):
@@ -376,7 +376,7 @@ def test_margin_errors_become_rare_or_certain_away_from_the_margin() -> None:
 
 def test_counters_of_random_selection_obey_the_box_in_the_limit() -> None:
     X, y = real(n=12, d=2)
-    task, solver = Problem(in_memory(X, y), make_loss("hinge"), 0.3), SGDr(seed=3)
+    task, solver = Problem(view(X, y), make_loss("hinge"), 0.3), SGDr(seed=3)
     state = solver.start(task, None)
     excess = []
     for epochs in (20, 1980):
@@ -396,7 +396,7 @@ class TestWeights:
     def test_equal_weights_are_none(self, solver: Any) -> None:
         plain = whole()
         even = Problem(
-            in_memory(plain.source.rows.matrix, plain.source.y, np.full(18, 4.0)), plain.loss, plain.lam
+            view(plain.source.rows.matrix, plain.source.y, np.full(18, 4.0)), plain.loss, plain.lam
         )  # type: ignore[attr-defined]
         ends = [solver.step(task, solver.start(task, None), 200, None) for task in (plain, even)]
         assert_same(*ends)
@@ -405,8 +405,8 @@ class TestWeights:
     def test_weight_zero_is_no_row(self, solver: Any) -> None:
         X, y = real()
         here = np.arange(40) % 3 > 0
-        without = Problem(in_memory(X[here], y[here]), make_loss("hinge"), 0.03)
-        zeros = Problem(in_memory(X, y, here.astype(float)), make_loss("hinge"), 0.03)
+        without = Problem(view(X[here], y[here]), make_loss("hinge"), 0.03)
+        zeros = Problem(view(X, y, here.astype(float)), make_loss("hinge"), 0.03)
         short, long = (solver.step(task, solver.start(task, None), 300, None) for task in (without, zeros))
         assert np.array_equal(short.a, long.a)
         assert np.array_equal(short.errors, long.errors[here])
@@ -450,7 +450,7 @@ def test_a_model_in_float32_has_a_certificate_in_float64(name: str) -> None:
 @pytest.mark.parametrize("solver", [SGDs(epsilon=0.3), SGDm(epsilon=0.02), SGDr()], ids=["s", "m", "r"])
 def test_budgets_make_no_difference(solver: Any, bias: Any) -> None:
     X, y = real()
-    task = Problem(in_memory(X, y, 1.0 + np.arange(40) % 3), make_loss("hinge"), 0.1, bias)
+    task = Problem(view(X, y, 1.0 + np.arange(40) % 3), make_loss("hinge"), 0.1, bias)
     ends = []
     for size in (1, 7, 1000):
         state = solver.start(task, None)
@@ -465,9 +465,9 @@ def test_budgets_make_no_difference(solver: Any, bias: Any) -> None:
 def test_a_resumed_run_is_the_same(name: str, options: dict[str, Any], tmp_path: Path) -> None:
     X, y = real()
     common: dict[str, Any] = {"lam": 0.03, "solver": name, "tol": 0.0, "max_epochs": None, **options}
-    long = dualgap.fit(X, y, max_steps=1033, **common)
-    dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_steps=517, **common))
-    resumed = dualgap.fit(X, y, max_steps=1033, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
+    long = dualgap.fit(X, y, max_visits=1033, **common)
+    dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_visits=517, **common))
+    resumed = dualgap.fit(X, y, max_visits=1033, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
     assert_same(long.state, resumed.state)
     assert long.certificate == resumed.certificate
 
@@ -480,7 +480,7 @@ def test_a_step_costs_the_entries_of_its_row_whatever_d_is() -> None:
         counts = []
         for d in (10_000, 10_000_000):
             X = sp.csr_matrix((small.data, small.indices, small.indptr), shape=(60, d))
-            task = Problem(in_memory(X, y), make_loss("hinge"), 0.01)
+            task = Problem(view(X, y), make_loss("hinge"), 0.01)
             counts.append(solver.step(task, solver.start(task, None), 300, None).counts)
         assert counts[0] == counts[1]
         assert counts[0].entries <= 2 * 6 * small.nnz

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from dualgap.solvers.primal.sgd_r import SGDr
 from scipy.stats import chisquare
 
 import dualgap
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime import jit
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal import pegasos
 from dualgap.solvers.primal.pegasos import SAMPLINGS, Pegasos, excess_bound
-from dualgap.solvers.primal.sgd_r import SGDr
 from support.problems import linear_data, small_problem
 from support.states import assert_same
 
@@ -168,9 +168,9 @@ class TestEquivalences:
     def test_then_whole_weights_are_rows_repeated(self) -> None:
         X, y = data()
         weight = np.arange(20) % 4
-        here = Problem(in_memory(X, y, weight), make_loss("hinge"), 0.05)
+        here = Problem(view(X, y, weight), make_loss("hinge"), 0.05)
         there = Problem(
-            in_memory(np.repeat(X, weight, axis=0), np.repeat(y, weight)), make_loss("hinge"), 0.05
+            view(np.repeat(X, weight, axis=0), np.repeat(y, weight)), make_loss("hinge"), 0.05
         )
         ends = []
         for task in (here, there):
@@ -193,7 +193,7 @@ class TestEquivalences:
         """After one step w = 1, and the only row has a margin of exactly 1: an update for SGD-r, none for
         Pegasos.
         """
-        task = Problem(in_memory(np.array([[1.0]]), np.ones(1)), make_loss("hinge"), 1.0)
+        task = Problem(view(np.array([[1.0]]), np.ones(1)), make_loss("hinge"), 1.0)
         for solver, counters, w in (
             (Pegasos(), [1, 1, 2], [1.0, 0.5, 2 / 3]),
             (SGDr(), [1, 2, 3], [1.0, 1.0, 1.0]),
@@ -301,7 +301,7 @@ class TestNumbers:
     def test_w_is_in_the_ball_where_the_rows_of_a_batch_cancel(self, lam: float, size: float) -> None:
         X = np.array([[size, 0.3], [-size, 0.4], [size, -1.0], [-size, 0.5]])
         task, solver = (
-            Problem(in_memory(X, np.ones(4)), make_loss("hinge"), lam),
+            Problem(view(X, np.ones(4)), make_loss("hinge"), lam),
             Pegasos(k=4, projection=True),
         )
         state = solver.start(task, None)
@@ -312,7 +312,7 @@ class TestNumbers:
     def test_a_tiny_scale_is_taken_in(self) -> None:
         """At a first step of 1/lam the projection makes s smaller than SMALLEST, and v goes on from s = 1."""
         X, y = data()
-        task = Problem(in_memory(1e5 * X, y), make_loss("hinge"), 1e-10)
+        task = Problem(view(1e5 * X, y), make_loss("hinge"), 1e-10)
         solver = Pegasos(projection=True, seed=4)
         after = solver.step(task, solver.start(task, None), 1, None)
         assert after.walk.s == 1.0
@@ -329,7 +329,7 @@ class TestNumbers:
         y = np.where(metres[:, 0] + 400.0 * X[:, 3] + 200.0 * rng.normal(size=n) > 3000.0, 1.0, -1.0)
         for scale in (1.0, 1e-3):
             outcome = dualgap.fit(scale * X, y, C=10.0, solver="pegasos", tol=0.0, max_epochs=10, **options)
-            state = outcome.state.solver
+            state = outcome.run.state
             assert np.isfinite(state.v).all()
             assert 0.0 < state.walk.s <= 1.0
             assert math.isfinite(outcome.certificate.gap)
@@ -343,7 +343,7 @@ class TestNumbers:
         y, solver, counts = rng.choice([-1.0, 1.0], size=60), Pegasos(projection=projection), []
         for d in (10_000, 10_000_000):
             X = sp.csr_matrix((small.data, small.indices, small.indptr), shape=(60, d))
-            task = Problem(in_memory(X, y), make_loss("hinge"), 0.01)
+            task = Problem(view(X, y), make_loss("hinge"), 0.01)
             counts.append(solver.step(task, solver.start(task, None), 300, None).counts)
         assert counts[0] == counts[1]
         assert counts[0].entries <= 2 * 300 * int(np.diff(small.indptr).max())
@@ -353,7 +353,7 @@ class TestRandomStopping:
     def test_the_bound(self) -> None:
         X = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]])
         y, T, lam = np.array([1.0, -1.0, 1.0]), 500, 0.01
-        task = Problem(in_memory(X, y), make_loss("hinge"), lam)
+        task = Problem(view(X, y), make_loss("hinge"), lam)
         tail = math.log(T / 0.5) / (lam * T)
         assert excess_bound(task, T, False) == pytest.approx(42 * 4 * 25 * tail)
         assert excess_bound(task, T, True) == pytest.approx(42 * (0.1 + 5.0) ** 2 * tail)
@@ -363,7 +363,7 @@ class TestRandomStopping:
     def test_the_bound_is_for_rows_of_length_1_at_least(self) -> None:
         """R >= 1 is an assumption of the theorem; 1 bounds shorter rows too."""
         X, y = 1e-3 * np.eye(3), np.array([1.0, -1.0, 1.0])
-        task = Problem(in_memory(X, y), make_loss("hinge"), 0.01)
+        task = Problem(view(X, y), make_loss("hinge"), 0.01)
         assert excess_bound(task, 500, False) == pytest.approx(42 * 4 * math.log(1000) / 5)
 
     def test_the_plan_says_it(self) -> None:
@@ -387,7 +387,7 @@ class TestRandomStopping:
     def test_a_model_is_accepted_if_its_certificate_proves_the_bound(self, options: dict[str, Any]) -> None:
         X, y = data(n=60)
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", tol=0.0, stop_within=800, seed=3, **options)
-        state = outcome.state.solver
+        state = outcome.run.state
         assert outcome.reason.name == "random stop"
         assert outcome.certificate.gap <= state.bound == excess_bound(outcome.problem, 800, "k" in options)
         assert state.walk.steps == state.stop_at <= 800
@@ -424,7 +424,7 @@ class TestRandomStopping:
         X, y = data()
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", tol=0.0, stop_within=30, max_epochs=20)
         assert outcome.reason.name == "max_epochs"
-        assert outcome.state.solver.attempt > 5
+        assert outcome.run.state.attempt > 5
         assert outcome.trace[-1].visits == 400
 
 
@@ -473,9 +473,9 @@ def test_a_resumed_run_is_the_same(
         "max_epochs": None,
         **options,
     }
-    long = dualgap.fit(X, y, max_steps=1033, **common)
-    dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_steps=517, **common))
-    resumed = dualgap.fit(X, y, max_steps=1033, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
+    long = dualgap.fit(X, y, max_visits=1033, **common)
+    dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_visits=517, **common))
+    resumed = dualgap.fit(X, y, max_visits=1033, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
     assert_same(long.state, resumed.state)
     assert long.certificate == resumed.certificate
 
@@ -543,7 +543,7 @@ class TestDualPoints:
             "lam": 0.05,
             "solver": "pegasos",
             "tol": 0.0,
-            "max_steps": 50,
+            "max_visits": 50,
             "max_epochs": None,
         }
         plain, polished = (dualgap.fit(X, y, polish=sweeps, **common) for sweeps in (0, 1))
@@ -557,7 +557,7 @@ class TestDualPoints:
         """Where every row is at its bound the counters are the best dual point there is."""
         X, y = data()
         outcome = dualgap.fit(
-            X, y, lam=1e3, solver="pegasos", sampling="epochs", tol=0.0, max_steps=40, max_epochs=None
+            X, y, lam=1e3, solver="pegasos", sampling="epochs", tol=0.0, max_visits=40, max_epochs=None
         )
         assert np.array_equal(outcome.dual, y)
         assert outcome.dual_origin == "solver"
@@ -568,7 +568,7 @@ class TestDualPoints:
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", duals=False, polish=0, tol=0.0, max_epochs=5)
         assert outcome.dual is None
         assert outcome.dual_origin == "none"
-        assert outcome.state.solver.errors.size == 0
+        assert outcome.run.state.errors.size == 0
         assert dualgap.fit(X, y, lam=0.05, solver="pegasos", duals=False, tol=0.05).converged
 
 
@@ -584,7 +584,7 @@ class TestDualPoints:
         ({"T0": -1}, "T0=-1"),
         ({"T0": 5}, "T0=5 goes with output=average"),
         (
-            {"k": 2, "output": "average", "T0": 250, "max_steps": 500},
+            {"k": 2, "output": "average", "T0": 250, "max_visits": 500},
             "T0=250 is beyond the run of 250 steps of 2 rows",
         ),
         ({"stop_within": -1}, "stop_within=-1 must be a number of steps >= 0"),
@@ -607,8 +607,8 @@ def test_bad_options(options: dict[str, Any], complaint: str) -> None:
 
 def test_the_last_step_of_a_run_may_be_the_first_of_its_window() -> None:
     X, y = np.eye(3), np.array([1, -1, 1])
-    outcome = dualgap.fit(X, y, solver="pegasos", k=2, output="average", T0=249, max_steps=500, tol=0.0)
-    assert outcome.state.solver.walk.steps == 250
+    outcome = dualgap.fit(X, y, solver="pegasos", k=2, output="average", T0=249, max_visits=500, tol=0.0)
+    assert outcome.run.state.walk.steps == 250
 
 
 @pytest.mark.parametrize("options", [{"lam": 0.3}, {"sampling": "epochs"}, {"skip_lossless": True}])

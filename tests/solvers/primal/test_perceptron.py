@@ -15,7 +15,7 @@ import dualgap
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal.perceptron import Perceptron, vote
 from dualgap.solvers.primal.sgd import SGD
@@ -127,7 +127,7 @@ class TestVote:
             solver="perceptron",
             voted=True,
             order="given",
-            max_steps=90,
+            max_visits=90,
             max_epochs=None,
             tol=0.0,
             bias_step=0.25,
@@ -141,9 +141,9 @@ class TestVote:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(40, 3)), rng.choice([-1, 1], size=40)
         outcome = dualgap.fit(
-            X, y, lam=0.1, solver="perceptron", voted=True, max_steps=3000, max_epochs=None, tol=0.0
+            X, y, lam=0.1, solver="perceptron", voted=True, max_visits=3000, max_epochs=None, tol=0.0
         )
-        state: Any = outcome.state.solver
+        state: Any = outcome.run.state
         assert state.used > 1024
         assert (np.diff(state.born[: state.used]) > 0).all()
         i = state.mistakes[: state.used]
@@ -181,7 +181,7 @@ class TestLimitOfSGD:
     def test_on_real_numbers_a_large_rate_is_the_limit(self) -> None:
         rng = np.random.default_rng(5)
         X, y = rng.normal(size=(40, 3)), rng.choice([-1.0, 1.0], size=40)
-        task = Problem(in_memory(X, y), make_loss("hinge"), 0.0)
+        task = Problem(view(X, y), make_loss("hinge"), 0.0)
         expected = run(Perceptron(), task, 200)
         state = run(SGD(eta0=2.0**60, learning_rate="constant"), task, 200)
         assert state.counts.updates == expected.counts.updates
@@ -202,7 +202,7 @@ def test_the_mistake_bound(seed: int, n: int, d: int, voted: bool) -> None:
     X, star = rng.normal(size=(n, d)), rng.normal(size=d)
     star /= np.linalg.norm(star)
     X += 0.1 * np.sign(X @ star)[:, None] * star
-    task = Problem(in_memory(X, np.sign(X @ star)), make_loss("hinge"), 0.1)
+    task = Problem(view(X, np.sign(X @ star)), make_loss("hinge"), 0.1)
     gamma, R = np.abs(X @ star).min(), math.sqrt(task.source.squared_norms.max())
     solver = Perceptron(order="random", voted=voted, seed=seed % 11)
     state = run(solver, task, 500)
@@ -215,7 +215,7 @@ def test_on_separable_rows_it_ends_with_a_model_that_makes_no_mistakes() -> None
     y = np.where(X @ [1.0, 2.0, -1.0] > 0, 1, -1)
     X += 0.1 * y[:, None] * np.array([1.0, 2.0, -1.0])
     outcome = dualgap.fit(X, y, lam=0.0, solver="perceptron", max_epochs=100)
-    state: Any = outcome.state.solver
+    state: Any = outcome.run.state
     assert (y * (X @ state.v) > 0.0).all()
     assert outcome.certificate.dual == 0.0
 

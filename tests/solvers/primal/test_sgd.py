@@ -21,7 +21,7 @@ import dualgap
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.solvers import SOLVERS, can_have, can_train
 from dualgap.solvers.primal.descent import model_of
@@ -392,8 +392,8 @@ class TestWithoutRegulariser:
             values = [task.loss.value(y, p) for y, p in zip(task.source.y, scores, strict=True)]
             assert outcome.certificate.primal == pytest.approx(np.average(values, weights=task.source.weight))
             expected = written(task, in_order(task, 3 * task.epoch_size), formula("constant", 0.01, 0.0))
-            assert_close(last(outcome.state.solver)[0], expected.w[-1])
-            assert_close(last(outcome.state.solver)[1], expected.b[-1])
+            assert_close(last(outcome.run.state)[0], expected.w[-1])
+            assert_close(last(outcome.run.state)[1], expected.b[-1])
 
     def test_a_dual_point_proves_nothing(self) -> None:
         task = problem(lam=0.0)
@@ -447,7 +447,7 @@ class TestWithoutRegulariser:
         ({"precision": "float16"}, "precision='float16' must be one of float64, float32"),
         ({"T0": 0}, "T0=0 must be a step >= 1"),
         ({"T0": 5}, "T0=5 goes with average=true"),
-        ({"average": True, "T0": 100, "max_steps": 100}, "T0=100 is beyond the run of 100 steps"),
+        ({"average": True, "T0": 100, "max_visits": 100}, "T0=100 is beyond the run of 100 steps"),
         ({"average": True, "T0": 100, "max_epochs": 2}, "T0=100 is beyond the run of 16 steps"),
         ({"bias_step": -1.0}, "bias_step=-1.0"),
         ({"polish": -1}, "polish=-1"),
@@ -579,7 +579,7 @@ class TestEveryRun:
         rng = np.random.default_rng(seed)
         X, star = rng.normal(size=(n, d)), rng.normal(size=d)
         star /= np.abs(X @ star).min()  # y <w, x> >= 1 for every row
-        task = Problem(in_memory(X, np.sign(X @ star)), make_loss("smooth-hinge:gamma=1"), 0.0)
+        task = Problem(view(X, np.sign(X @ star)), make_loss("smooth-hinge:gamma=1"), 0.0)
         square = longest(task)
         seen = watched(SGD(eta0=0.5 / square, learning_rate="constant", order="random"), task, 10 * n)
         pairs = list(zip(seen.rows, seen.w, strict=False))

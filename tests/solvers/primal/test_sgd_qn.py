@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import dualgap
 from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.problem import Point, Problem
-from dualgap.data.sources import in_memory
+from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal.sgd_qn import SGDQN
 from dualgap.solvers.primal.svmsgd import SvmSgd, calibrated
@@ -106,7 +106,7 @@ def test_rates_never_rise_and_secants_keep_within_their_bounds(loss: str) -> Non
 def test_the_default_skip_spreads_the_shrinking_over_a_sixteenth_of_the_time() -> None:
     task = problem(lam=1e-5, density=0.2)
     X: Any = sp.csr_matrix(task.source.rows.matrix)  # type: ignore[attr-defined]
-    sparse = Problem(in_memory(X, task.source.y), task.loss, task.lam)
+    sparse = Problem(view(X, task.source.y), task.loss, task.lam)
     assert SGDQN(eta0=0.1).start(sparse, None).skip == round(16 * X.shape[0] * X.shape[1] / X.nnz)
     assert SGDQN(eta0=0.1).start(task, None).skip == 16
 

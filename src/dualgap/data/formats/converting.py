@@ -1,6 +1,4 @@
-"""From one file of rows to another: text to store, store to text, and either to itself, packed or shuffled
-anew.
-"""
+"""Convert files of rows: text and Parquet to stores, stores to text; packed, shuffled anew."""
 
 from __future__ import annotations
 
@@ -10,41 +8,35 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
-from ...runtime.writing import check_destination, replacing
-from ..table import Data
+from ...runtime.writing import check_destination
+from ..table import Table
+from . import FORMATS, Format, ReadOptions, WriteOptions, ZeroBased, format_named, format_of
 from .arrow.store import Header, Store
-from .arrow.writing import BUDGET, Counting, Options, write_blocks
-from .reading import kind_of, stream_data
-from .svmlight.reading import ZeroBased, counts_from_zero, stream_svmlight
-from .svmlight.writing import packed
-from .svmlight.writing import write_blocks as write_text
+from .arrow.writing import BUDGET, Counting, Options
+from .compression import COMPRESSIONS
+from .svmlight.reading import counts_from_zero, stream_svmlight
 from .text import PIECE, pieces, read_once
 
-_STORES = (".arrow", ".feather", ".ipc")
-_TEXTS = (".svm", ".svmlight", ".libsvm", ".txt", ".dat", ".t")
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 
-
-def is_store_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a file of that name is to be a store; other names are for text."""
+def format_for(path: str | os.PathLike[str]) -> Format:
+    """The format that the name of a file asks for when it is written."""
     name = Path(path).name.lower()
-    if name.endswith(_STORES):
-        return True
-    for suffix in _PACKED:
+    store, parquet, text = map(format_named, FORMATS)
+    for form in (store, parquet):
+        if name.endswith(form.suffixes):
+            return form
+    for suffix in COMPRESSIONS:
         name = name.removesuffix(suffix)
-    if not name.endswith(_TEXTS):
+    if not name.endswith(text.suffixes):
         raise InputError(
-            f"{path}: the name does not tell what to write; {', '.join(_STORES)} for a store, "
-            f"{', '.join(_TEXTS)} for "
-            f"svmlight text, which {', '.join(_PACKED)} may follow"
+            f"{path}: the name does not tell what to write; {', '.join(store.suffixes)} for a store, "
+            f"{', '.join(text.suffixes)} for svmlight text, which {', '.join(COMPRESSIONS)} may follow"
         )
-    return False
+    return text
 
 
 def convert(
@@ -58,6 +50,7 @@ def convert(
     dtype: str = "auto",
     compression: str | None = None,
     memory_budget: int = BUDGET,
+    label: str = "label",
     weights: str | os.PathLike[str] | None = None,
     names: str | os.PathLike[str] | None = None,
     told: Callable[[str], None] = lambda text: None,
@@ -68,7 +61,7 @@ def convert(
     Parameters
     ----------
     source : path
-        Svmlight text (plain or packed, ``-`` for the standard input) or a store.
+        Svmlight text (plain or packed, ``-`` for the standard input), a store, or a Parquet file.
     destination : path
         ``.arrow`` for a store, ``.svm`` (perhaps ``.svm.gz`` and so on) for text.
     n_features : int, optional
@@ -85,6 +78,8 @@ def convert(
         Of a store.
     memory_budget : int
         Bytes that may be used for rows on the way.
+    label : str
+        The column of a Parquet file that holds the labels.
     weights, names : path, optional
         For a store: files with one weight a row, and with one name a column, a line each.
     told, warned : callables
@@ -96,54 +91,68 @@ def convert(
         What is known of a store.
     """
     source, destination = Path(source), Path(destination)
-    to_store = is_store_name(destination)
+    form, origin = format_for(destination), format_of(source)
     extra = {"WEIGHTS": weights, "NAMES": names}
     inputs = {name: None if file is None else Path(file) for name, file in extra.items()}
     check_destination(destination, IN=source, **inputs)
-    if not to_store:
+    reading = ReadOptions(n_features, zero_based, label)
+    if form.name != "store":
         if weights or names or compression or dtype != "auto":
             raise InputError(
                 "weights, names, dtype and compression are for stores; text has no place for them"
             )
-        _to_text(source, destination, n_features, zero_based, told, warned or told)
+        _to_text(source, destination, origin, form, reading, told, warned or told)
         return None
     options = Options(None if keep_order else seed, dtype, compression, memory_budget)
     options.check()
-    if kind_of(source) == "store":
-        if n_features is not None:
-            raise InputError(f"{source}: a store knows its columns; leave --n-features out")
-        store = Store(source)
-        n_features = store.header.d
-        blocks = stream_data(source, zero_based=zero_based)
-        known: Counting | None = Counting(0, store.header.zero_based)
-    else:
-        size = min(
-            PIECE, max(50_000, memory_budget // 500)
-        )  # rows of a piece take up to three times its bytes, on every thread
-        blocks = stream_svmlight(source, n_features=n_features, zero_based=zero_based, block=size)
-        known = None if zero_based == "auto" else Counting(0, zero_based == "yes")
+    tables, width, known = _tables(source, origin, reading, memory_budget)
     if names is not None:
         titles = _names(Path(names))
-        blocks = (replace(data, feature_names=titles) for data in blocks)
+        tables = (replace(table, feature_names=titles) for table in tables)
     if weights is not None:
-        blocks = _weighted(blocks, Path(weights))
+        tables = _weighted(tables, Path(weights))
 
     def counting(lowest: int) -> Counting:
         return known or Counting(int(lowest != 0), lowest == 0)
 
-    return write_blocks(destination, blocks, options, n_features=n_features, counting=counting, told=told)
+    writing = WriteOptions(store=options, n_features=width, counting=counting, told=told)
+    written: Header = form.write(destination, tables, writing)
+    return written
+
+
+def _tables(
+    source: Path, origin: Format, reading: ReadOptions, memory_budget: int
+) -> tuple[Iterator[Table], int | None, Counting | None]:
+    """The rows, their number of columns if it is known, and from where columns count, unless that is seen in
+    the end.
+    """
+    if origin.indexed:
+        # rows of a piece take up to three times its bytes, on every thread
+        size = min(PIECE, max(50_000, memory_budget // 500))
+        zero_based = reading.zero_based
+        tables = stream_svmlight(source, n_features=reading.n_features, zero_based=zero_based, block=size)
+        return tables, reading.n_features, None if zero_based == "auto" else Counting(0, zero_based == "yes")
+    if reading.n_features is not None:
+        raise InputError(f"{source}: a store knows its columns; leave --n-features out")
+    header = Store(source).header if origin.name == "store" else None
+    tables = origin.scan(source, reading)
+    if header is None:
+        return tables, None, Counting(0, None)
+    return tables, header.d, Counting(0, header.zero_based)
 
 
 def _to_text(
     source: Path,
     destination: Path,
-    n_features: int | None,
-    zero_based: ZeroBased,
+    origin: Format,
+    form: Format,
+    options: ReadOptions,
     told: Callable[[str], None],
     warned: Callable[[str], None],
 ) -> None:
-    """Columns count from where they counted before, or from 1."""
-    if kind_of(source) == "store":
+    """Write text whose columns count from where they counted before, or from 1."""
+    from_zero = False
+    if origin.name == "store":
         header = Store(source).header
         from_zero = bool(header.zero_based)
         lost = [word for word, has in (("weights", header.weighted), ("names", header.feature_names)) if has]
@@ -151,24 +160,23 @@ def _to_text(
             warned(
                 f"{source}: text has no place for the {' and '.join(lost)} of this store: they are left out"
             )
-    else:
-        from_zero = zero_based == "yes" or (
-            zero_based == "auto" and not read_once(source) and counts_from_zero(source)
+    elif origin.indexed:
+        from_zero = options.zero_based == "yes" or (
+            options.zero_based == "auto" and not read_once(source) and counts_from_zero(source)
         )
-        zero_based = "yes" if from_zero else "no"
+        options = options._replace(zero_based="yes" if from_zero else "no")
 
-    def blocks() -> Iterator[tuple[Any, Floats]]:
+    def tables() -> Iterator[Table]:
         rows = 0
-        for data in stream_data(source, n_features=n_features, zero_based=zero_based):
-            yield data.X, data.y
-            rows += data.y.size
-            told(f"wrote {rows:,} rows" + (f" ({100 * data.done:.0f}%)" if data.done else ""))
+        for table in origin.scan(source, options):
+            yield table
+            rows += table.y.size
+            told(f"wrote {rows:,} rows" + (f" ({100 * table.done:.0f}%)" if table.done else ""))
 
-    with replacing(destination) as raw, packed(destination, raw) as stream:
-        write_text(stream, blocks(), zero_based=from_zero)
+    form.write(destination, tables(), WriteOptions(zero_based=from_zero))
 
 
-def _weighted(blocks: Iterable[Data], file: Path) -> Iterator[Data]:
+def _weighted(blocks: Iterable[Table], file: Path) -> Iterator[Table]:
     """The rows with weights from a file that has one a line."""
     numbers = _numbers(file)
     rows = 0

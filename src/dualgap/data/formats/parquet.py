@@ -1,18 +1,21 @@
-"""Rows of Parquet files, as a feed: numeric columns are features, one column is the label."""
+"""Parquet files: one column is the label, one may be the weight, all others are numeric features."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...runtime.errors import InputError
+from ..table import Table, in_columns, joined
+from . import ReadOptions, WriteOptions
 from .arrow.store import arrow
 from .feeds import ChunkFeed
+from .reading import refuse_index_base
 
 _ROWS = 16_384  # read at a time
 
@@ -34,19 +37,77 @@ def parquet_feed(
     files = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
     if not files:
         raise InputError("no Parquet files are given")
-    names = _columns(files, {label} | ({weight} if weight is not None else set()))
+    columns = _columns(files, label, weight)
 
     def chunks() -> Iterator[tuple[Any, Any, Any]]:
         for file in files:
-            for batch in _opened(file).iter_batches(
-                _ROWS, columns=[*names, label, *([weight] if weight else [])]
-            ):
-                if batch.num_rows:
-                    features = np.column_stack([_numbers(file, batch, name) for name in names])
-                    share = None if weight is None else _numbers(file, batch, weight)
-                    yield sp.csr_array(features), _numbers(file, batch, label), share
+            yield from _chunks(file, columns)
 
-    return ChunkFeed(chunks, name=", ".join(map(str, files[:3])) + (", ..." if len(files) > 3 else ""))
+    name = ", ".join(map(str, files[:3])) + (", ..." if len(files) > 3 else "")
+    return ChunkFeed(chunks, name=name, feature_names=tuple(columns.features))
+
+
+class Parquet:
+    """Parquet files as a format of the registry."""
+
+    name, title, indexed = "parquet", "Parquet", False
+    suffixes: tuple[str, ...] = (".parquet", ".pq")
+
+    def sniff(self, head: bytes, path: Path) -> bool:
+        """Parquet files begin with these bytes."""
+        return head.startswith(b"PAR1")
+
+    def read(self, path: Path, options: ReadOptions) -> Table:
+        """All rows, in memory."""
+        tables = list(self.scan(path, options))
+        if not tables:
+            raise InputError(f"{path}: no rows in it")
+        return joined(tables)
+
+    def scan(self, path: Path, options: ReadOptions) -> Iterator[Table]:
+        """The rows, some thousands at a time."""
+        refuse_index_base(path, "a Parquet file", options)
+        columns = _columns([path], options.label, options.weight, labelled=options.labelled)
+        total = max(_opened(path).metadata.num_rows, 1)
+        names, first = tuple(columns.features), 0
+        for X, y, weight in _chunks(path, columns):
+            labels = np.asarray(y, dtype=np.float64)
+            share = None if weight is None else np.asarray(weight, dtype=np.float64)
+            table = Table(
+                path, X, labels, None, share, names, first=first, done=(first + labels.size) / total
+            )
+            yield in_columns(table, options.n_features, options.too_wide)
+            first += labels.size
+
+    def feed(self, path: Path, options: ReadOptions) -> ChunkFeed:
+        """The rows for training from disk."""
+        return parquet_feed(path, label=options.label, weight=options.weight)
+
+    def write(self, path: Path, tables: Iterable[Table], options: WriteOptions) -> None:
+        """Refused."""
+        raise InputError(f"{path}: Parquet files are read and not written; write a store (.arrow) instead")
+
+
+FORMAT = Parquet()
+
+
+class _Columns(NamedTuple):
+    """Which columns of a file are what; a label of None means rows without labels."""
+
+    features: list[str]
+    label: str | None
+    weight: str | None
+
+
+def _chunks(file: Path, columns: _Columns) -> Iterator[tuple[Any, Any, Any]]:
+    """Rows, labels (0 where there are none) and weights, some thousand rows at a time."""
+    features, label, weight = columns
+    wanted = [*features, *(name for name in (label, weight) if name is not None)]
+    for batch in _opened(file).iter_batches(_ROWS, columns=wanted):
+        if batch.num_rows:
+            X = np.column_stack([_numbers(file, batch, name) for name in features])
+            y = np.zeros(batch.num_rows) if label is None else _numbers(file, batch, label)
+            yield sp.csr_array(X), y, None if weight is None else _numbers(file, batch, weight)
 
 
 def _opened(file: Path) -> Any:
@@ -63,21 +124,25 @@ def _opened(file: Path) -> Any:
         ) from None
 
 
-def _columns(files: list[Path], others: set[str]) -> list[str]:
-    """The names of the features, which all files must share."""
-    first: list[str] | None = None
+def _columns(files: list[Path], label: str, weight: str | None, *, labelled: bool = True) -> _Columns:
+    """What the columns are, which all files must share."""
+    first: list[str] = []
     for file in files:
         found = _opened(file).schema_arrow.names
-        missing = others - set(found)
-        if missing:
-            raise InputError(
-                f"{file}: there is no column {sorted(missing)[0]!r}; there are: {', '.join(found[:8])}"
+        if not labelled and label not in found:
+            return _Columns(
+                [name for name in found if name != weight], None, weight if weight in found else None
             )
-        if first is not None and found != first:
+        for name in (label, weight):
+            if name is not None and name not in found:
+                raise InputError(f"{file}: there is no column {name!r}; there are: {', '.join(found[:8])}")
+        if first and found != first:
             raise InputError(f"{file}: other columns than {files[0]} has")
         first = found
-    assert first is not None  # there is a file
-    return [name for name in first if name not in others]
+    features = [name for name in first if name not in (label, weight)]
+    if not features:
+        raise InputError(f"{files[0]}: no columns but those of labels and weights")
+    return _Columns(features, label, weight)
 
 
 def _numbers(file: Path, batch: Any, name: str) -> Any:

@@ -4,27 +4,23 @@ streamed.
 
 from __future__ import annotations
 
-import bz2
 import io
-import lzma
 import mmap
 import os
 import stat
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any
 
 import numpy as np
 
 from ...runtime.decimals import Bytes
 from ...runtime.errors import InputError
 from ...runtime.paths import kind_of_path
+from .compression import COMPRESSIONS, Compression, DamageError, Unpacked
 
 PIECE = 1_000_000  # bytes: long against the start of a task, short against the arrays that it fills
 STDIN = Path("-")
@@ -32,165 +28,13 @@ STDIN = Path("-")
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some whole lines. ``done`` is how much of the file has been read with them, from 0 to 1 (0: nobody
-    knows).
-    """
+    """Some whole lines. ``done`` is the share of the file that has been read with them (0: unknown)."""
 
     text: Bytes
     done: float = 0.0
     release: Callable[[], None] = lambda: None  # to be called when the text is needed no longer
 
 
-class Decompressor(Protocol):
-    """One stream of compressed data, with the interface of ``bz2.BZ2Decompressor``."""
-
-    @property
-    def eof(self) -> bool:
-        """Whether the end of the stream has been reached, its checksum found right."""
-
-    @property
-    def needs_input(self) -> bool:
-        """Whether nothing more comes out before something goes in."""
-
-    @property
-    def unused_data(self) -> bytes:
-        """What came after the end of the stream."""
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Some bytes, at most ``max_length`` or a little more."""
-
-
-class _Format(NamedTuple):
-    """A kind of compression. Its data are any number of streams ("members" of gzip, "frames" of zstd)."""
-
-    name: str
-    magic: bytes  # at the beginning of the file
-    starts: tuple[bytes, ...]  # at the beginning of a later stream
-    padding: int  # zero bytes between streams and at the end come in multiples of that; 0: there are none
-    begin: Callable[[], Decompressor]
-
-
-class _Member:
-    """A gzip member: ``zlib`` checks its header, its checksum and its length."""
-
-    def __init__(self) -> None:
-        self._member = zlib.decompressobj(wbits=31)
-
-    @property
-    def eof(self) -> bool:
-        return self._member.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._member.unconsumed_tail
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._member.unused_data
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._member.decompress(self._member.unconsumed_tail + data, max_length)
-
-
-class _Frame:
-    """A zstd frame. Its decompressor knows no limit: little goes in at a time where much comes out."""
-
-    def __init__(self) -> None:
-        import zstandard
-
-        self._frame, self._error = zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
-        self._input = b""
-        self._step = 1 << 10  # bytes to unpack at a time: 4 of them can hold 128 kB
-
-    @property
-    def eof(self) -> bool:
-        return self._frame.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._input
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._frame.unused_data + self._input
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        self._input += data
-        some, self._input = self._input[: self._step], self._input[self._step :]
-        try:
-            part = self._frame.decompress(some)
-        except self._error as error:
-            raise OSError(str(error)) from None
-        self._step = max(64, self._step // 8) if len(part) > 1 << 20 else min(2 * self._step, 1 << 17)
-        return part
-
-
-class _DamageError(Exception):
-    """What is wrong with compressed data."""
-
-
-class _Unpacked:
-    """What compressed data hold: stream after stream, up to the last byte of the file.
-
-    ``bz2.BZ2File`` and ``lzma.LZMAFile`` take whatever follows the first stream and is no stream for the end
-    of the data. The rows of a damaged later stream would be missing, and nobody would know.
-    """
-
-    def __init__(self, raw: IO[bytes], form: _Format) -> None:
-        self._raw, self._form = raw, form
-        self._stream: Decompressor | None = form.begin()
-        self._input = b""
-
-    def read(self, size: int) -> bytes:
-        """Some bytes, at most ``size`` or a little more; none at the end."""
-        parts, length = [], 0
-        while length < size and self._stream is not None:
-            if self._stream.needs_input and not self._input:
-                self._input = self._raw.read(_INPUT)
-                if not self._input:
-                    raise _DamageError("cut short")
-            some, self._input = self._input, b""
-            try:
-                part = self._stream.decompress(some, size - length)
-            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError):
-                raise _DamageError("damaged") from None
-            parts.append(part)
-            length += len(part)
-            if self._stream.eof:
-                self._input = self._beyond(self._stream.unused_data)
-                self._stream = self._form.begin() if self._input else None
-        return b"".join(parts)
-
-    def _beyond(self, rest: bytes) -> bytes:
-        """The beginning of the next stream, nothing at the end of the file."""
-        form, found, zeros = self._form, b"", 0
-        for more in chain([rest], iter(lambda: self._raw.read(_INPUT), b"")):
-            both = found + more
-            found = both.lstrip(b"\0") if form.padding else both
-            zeros += len(both) - len(found)
-            if len(found) >= _MAGIC:
-                break
-        if zeros and zeros % form.padding:
-            raise _DamageError(f"followed by {zeros} zero bytes, which is no multiple of {form.padding}")
-        if found and not any(found.startswith(start[: len(found)]) for start in form.starts):
-            raise _DamageError(f"followed by something that is no {form.name} data")
-        return found
-
-
-_INPUT = 1 << 17  # compressed bytes read at a time
-_MAGIC = 8  # bytes are enough to know a stream by its beginning
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_SKIPPABLE = tuple(
-    bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60)
-)  # frames of metadata, with no text
-_FORMATS = {
-    ".gz": _Format("gzip", b"\x1f\x8b", (b"\x1f\x8b",), 1, _Member),
-    ".bz2": _Format("bzip2", b"BZh", (b"BZh",), 0, bz2.BZ2Decompressor),
-    ".xz": _Format(
-        "xz", b"\xfd7zXZ\x00", (b"\xfd7zXZ\x00",), 4, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)
-    ),
-    ".zst": _Format("zstd", _ZSTD, (_ZSTD, *_SKIPPABLE), 0, _Frame),
-}
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive (a dualgap model?)",
     b"\x93NUMPY": "a NumPy array",
@@ -203,9 +47,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
-    """The text of a file in pieces of some megabytes, each of which ends with a line (and a newline, come
-    what may).
-    """
+    """The text of a file in pieces of some megabytes, each of which ends with a newline."""
     size = size or PIECE
     with _opened(path) as (raw, packed):
         if packed is None and path != STDIN and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
@@ -215,18 +57,18 @@ def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
 
 
 def read_once(path: Path) -> bool:
-    """Whether what is read is gone: the standard input, pipes and the like."""
+    """Whether a file can be read only once: the standard input, pipes and the like."""
     return path == STDIN or kind_of_path(path) == "device"
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file that can be read; what kind of file it is shows in them."""
+    """The first bytes of a file, which show its format."""
     with _readable(path) as raw:
         return _peek(path, raw)
 
 
 def _mapped(raw: IO[bytes], size: int) -> Iterator[Piece]:
-    """Windows into the file. Released pages leave memory, so that what is mapped at a time stays small."""
+    """Windows into a memory map; released pages leave memory, so that little is mapped at a time."""
     view = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
     whole = np.frombuffer(view, dtype=np.uint8)
     at = len(_BOM) if view[: len(_BOM)] == _BOM else 0
@@ -249,13 +91,13 @@ def _mapped(raw: IO[bytes], size: int) -> Iterator[Piece]:
         at = cut
 
 
-def _streamed(path: Path, raw: IO[bytes], packed: _Format | None, size: int) -> Iterator[Piece]:
+def _streamed(path: Path, raw: IO[bytes], packed: Compression | None, size: int) -> Iterator[Piece]:
     try:
         length = os.fstat(raw.fileno()).st_size
     except OSError:
         length = 0
     try:
-        stream: Any = raw if packed is None else _Unpacked(raw, packed)
+        stream: Any = raw if packed is None else Unpacked(raw, packed)
     except ImportError:
         needed = "zstd data need the package zstandard: pip install 'dualgap[zstd]'"
         raise InputError(f"{shown(path)}: {needed}") from None
@@ -312,7 +154,7 @@ def _peek(path: Path, raw: Any) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes], _Format | None]]:
+def _opened(path: Path) -> Iterator[tuple[IO[bytes], Compression | None]]:
     """The file and its compression."""
     with _readable(path) as raw:
         yield raw, _format(path, _peek(path, raw))
@@ -323,15 +165,15 @@ def shown(path: Path) -> str:
     return "standard input" if path == STDIN else str(path)
 
 
-def _format(path: Path, head: bytes) -> _Format | None:
-    """The compression that the name promises, once the content has been seen to agree."""
+def _format(path: Path, head: bytes) -> Compression | None:
+    """The compression that the name of a file promises; the content must agree."""
     if path == STDIN:
-        found = next((form for form in _FORMATS.values() if head.startswith(form.magic)), None)
+        found = next((form for form in COMPRESSIONS.values() if head.startswith(form.magic)), None)
         if found is None:
             _refuse_foreign(path, head)
         return found
-    promised = _FORMATS.get(path.suffix.lower())
-    for suffix, found in _FORMATS.items():
+    promised = COMPRESSIONS.get(path.suffix.lower())
+    for suffix, found in COMPRESSIONS.items():
         if head.startswith(found.magic) and found != promised:
             stem = path.with_suffix("") if promised else path
             raise InputError(
@@ -352,14 +194,14 @@ def _refuse_foreign(path: Path, head: bytes) -> None:
             raise InputError(f"{shown(path)}: this is {what}, not svmlight text")
 
 
-def _read(path: Path, stream: Any, packed: _Format | None, size: int, lines: int) -> bytes:
+def _read(path: Path, stream: Any, packed: Compression | None, size: int, lines: int) -> bytes:
     try:
         live = path == STDIN and packed is None  # hand on what has come, as a terminal or a pipe may pause
         block: bytes = stream.read1(size) if live else stream.read(size)
         return block
     except OSError as error:
         raise InputError(f"{shown(path)}: cannot be read: {error.strerror or error}") from None
-    except _DamageError as damage:
+    except DamageError as damage:
         assert packed is not None
         raise InputError(
             f"{shown(path)}: the {packed.name} data are {damage} (after some {lines} lines); copy or pack "

@@ -12,8 +12,7 @@ import numpy as np
 
 from ...core.problem import Evaluation, Point, Problem
 from ...data.chunks import Feed, FromMemory, OnDisk, Piece, Reader
-from ...data.row_cache import ROOM
-from ...data.row_cache import Ring as RowCache
+from ...data.row_cache import ROOM, RowCache
 from ...data.rows import Batch
 from ...data.sources import Part
 from ...runtime.errors import InputError

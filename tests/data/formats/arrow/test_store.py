@@ -24,11 +24,11 @@ from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.chunks import OnDisk
 from dualgap.data.fingerprint import fingerprint
+from dualgap.data.formats.arrow.feed import StoreFeed
 from dualgap.data.formats.arrow.spool import Rows, Spool
 from dualgap.data.formats.arrow.store import KEY, Header, _seal, batch_of, checksum, schema
 from dualgap.data.formats.arrow.writing import Options, write_blocks
-from dualgap.data.formats.feeds import StoreFeed
-from dualgap.files import Data, Store, write_store
+from dualgap.files import Store, Table, write_store
 from dualgap.runtime.errors import InputError
 
 pa = pytest.importorskip("pyarrow")
@@ -50,12 +50,12 @@ class Sample:
         weight = None if self.weight is None else self.weight.tolist()
         return f"Sample({entries}, {self.y.tolist()}, {weight}, {self.names})"
 
-    def blocks(self, size: int) -> Iterator[Data]:
+    def blocks(self, size: int) -> Iterator[Table]:
         for first in range(0, self.y.size, size):
             part = slice(first, first + size)
             weight = None if self.weight is None else self.weight[part]
             done = min(1.0, (first + size) / self.y.size)
-            yield Data(Path("memory"), self.X[part], self.y[part], None, weight, self.names, done=done)
+            yield Table(Path("memory"), self.X[part], self.y[part], None, weight, self.names, done=done)
 
 
 @st.composite
@@ -88,7 +88,7 @@ def row_bytes(X: Any, y: Any, weight: Any) -> list[tuple[bytes, ...]]:
     ]
 
 
-def rows_of(data: Data | Sample) -> list[tuple[bytes, ...]]:
+def rows_of(data: Table | Sample) -> list[tuple[bytes, ...]]:
     return row_bytes(data.X, data.y, data.weight)
 
 
@@ -695,7 +695,7 @@ def test_what_is_written_stays_as_it_was(tmp_path: Path) -> None:
 # a writer that is stopped
 
 
-def stopping(sample: Sample, after: int, error: BaseException) -> Iterator[Data]:
+def stopping(sample: Sample, after: int, error: BaseException) -> Iterator[Table]:
     for k, data in enumerate(sample.blocks(10)):
         if k == after:
             raise error

@@ -31,7 +31,7 @@ from dualgap.data.formats.svmlight.lines import LineError, Range, parse_line
 from dualgap.data.formats.svmlight.pieces import HIGHEST, PieceError, parse_piece
 from dualgap.data.formats.svmlight.reading import counts_from_zero, read_svmlight, stream_svmlight
 from dualgap.data.summary import summarise
-from dualgap.data.table import Data
+from dualgap.data.table import Table
 from dualgap.files import convert, stream_data
 from dualgap.runtime.errors import InputError
 
@@ -48,7 +48,7 @@ def write(tmp_path: Path) -> Any:
     return _write
 
 
-def same(one: Data, other: Data) -> None:
+def same(one: Table, other: Table) -> None:
     """The same numbers bit for bit, in the same places, from the same lines."""
     assert one.X.shape == other.X.shape
     for name in ("indptr", "indices", "data"):
@@ -578,7 +578,7 @@ def test_neither_pieces_nor_threads_nor_streaming_make_a_difference(
         )
 
 
-def joined(blocks: Any, whole: Data) -> None:
+def joined(blocks: Any, whole: Table) -> None:
     """The blocks are what the whole file is."""
     found = list(blocks)
     assert np.concatenate([block.y for block in found]).tobytes() == whole.y.tobytes()

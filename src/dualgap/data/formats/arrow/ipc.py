@@ -81,7 +81,7 @@ class ArrowFile:
 
 
 def _laid_out(metadata: bytearray, body: memoryview) -> tuple[list[memoryview], int]:
-    """The buffers of a body in their order, after the metadata have been told their new places."""
+    """The buffers of a message body in their order; their new offsets are written into the metadata."""
     message = _int32(metadata, 0)
     header = _follow(metadata, _field(metadata, message, _MESSAGE_HEADER))
     buffers = _vector(metadata, header, _BATCH_BUFFERS)
@@ -112,7 +112,7 @@ def _int32(data: Any, at: int) -> int:
 
 
 def _field(data: Any, table: int, number: int) -> int:
-    """Where a table of a flatbuffer has that field."""
+    """The position of a field in a table of a flatbuffer."""
     catalogue = table - _int32(data, table)
     offset: int = struct.unpack_from("<H", data, catalogue + 4 + 2 * number)[0]
     return table + offset
@@ -123,5 +123,5 @@ def _follow(data: Any, at: int) -> int:
 
 
 def _vector(data: Any, table: int, number: int) -> int:
-    """Where the elements of a vector begin; their number stands right before."""
+    """The position of the first element of a vector; their number stands right before it."""
     return _follow(data, _field(data, table, number)) + 4

@@ -1,4 +1,4 @@
-"""Rows on their way into a store: gathered in bounded memory, handed out in their order or in a random one.
+"""Rows on their way into a store: gathered in bounded memory, returned in their order or in a random one.
 
 The random order is that of a random key of 64 bits for every row, drawn as the rows come in. So it depends on
 the seed and on the rows alone, not on the memory there is. When memory is short, rows go to files, each of
@@ -23,7 +23,7 @@ _MOST_FILES = 1024
 
 
 class Rows(NamedTuple):
-    """Some rows; their matrix is as wide as its own columns ask for."""
+    """Some rows; their matrix is as wide as its highest column needs."""
 
     X: Any
     y: Floats
@@ -31,13 +31,13 @@ class Rows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         arrays = (self.X.data, self.X.indices, self.X.indptr, self.y, self.weight)
         return sum(array.nbytes for array in arrays if array is not None)
 
 
 class Spool:
-    """Takes rows with ``add`` and gives all of them back with ``rows``; its files go with ``close``.
+    """Takes rows by ``add`` and returns all of them by ``rows``; ``close`` removes its files.
 
     ``seed`` is None for rows that stay in their order.
     """
@@ -52,7 +52,7 @@ class Spool:
         self._temporary: Any = None
 
     def add(self, rows: Rows, done: float = 0.0) -> None:
-        """The next rows; ``done`` tells how much of the input has come by now, if that is known."""
+        """Add rows; ``done`` is the share of the input that has been read by now, if known."""
         self._gathered.append(rows)
         self._size += rows.size
         if self._random is not None:
@@ -61,7 +61,7 @@ class Spool:
             self._spill(done)
 
     def rows(self) -> Iterator[Rows]:
-        """All rows, in blocks of any size; each block is in memory alone."""
+        """All rows, in blocks of any size; only one block is in memory at a time."""
         if not self._files:
             yield from self._sorted(self._gathered, self._keys)
             return
@@ -90,7 +90,7 @@ class Spool:
             yield _taken(rows, np.argsort(np.concatenate(keys), kind="stable"))
 
     def _spill(self, done: float) -> None:
-        """Write what is gathered to the files."""
+        """Write the rows gathered so far to the files."""
         if self._temporary is None:
             self._temporary = tempfile.TemporaryDirectory(
                 dir=self._folder, prefix=".dualgap-", ignore_cleanup_errors=True
@@ -125,7 +125,7 @@ class Spool:
 
 
 def joined(parts: list[Rows]) -> Rows:
-    """One after another."""
+    """All rows of several parts, in their order."""
     if len(parts) == 1:
         return parts[0]
     width = max(rows.X.shape[1] for rows in parts)

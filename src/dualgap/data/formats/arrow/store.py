@@ -28,7 +28,7 @@ import numpy as np
 
 from ....runtime.errors import InputError
 from ....runtime.paths import kind_of_path
-from ...table import Data, csr_over
+from ...table import Table, csr_over
 
 KEY = b"dualgap"
 FORMAT, VERSION = "dualgap store", 1
@@ -36,7 +36,7 @@ MAGIC = b"ARROW1"
 
 
 def arrow() -> Any:
-    """The package pyarrow."""
+    """The package pyarrow, or an error that says how to install it."""
     try:
         import pyarrow
     except ImportError:
@@ -69,7 +69,7 @@ class Header:
     compensated: bool = False  # the sums of weights are within two units; once they were plain sums
 
     def to_json(self) -> bytes:
-        """As the metadata of the schema."""
+        """The header as JSON, for the metadata of the schema."""
         told = {"format": FORMAT, "version": VERSION, **asdict(self)}
         return json.dumps({**told, "checksum": _seal(told)}).encode()
 
@@ -119,7 +119,7 @@ def checksum(*arrays: Any) -> str:
 
 
 class Store:
-    """A store that is open for reading. Batches are read when asked for, and every one is checked."""
+    """A store that is open for reading. Batches are read on demand, and each is checked."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         pa = arrow()
@@ -143,10 +143,10 @@ class Store:
 
     @cached_property
     def starts(self) -> Any:
-        """The numbers of the batches' first rows, and of all rows."""
+        """The row numbers at which batches begin, and the number of rows."""
         return np.concatenate([[0], np.cumsum(self.header.batch_rows, dtype=np.int64)])
 
-    def batch(self, k: int) -> Data:
+    def batch(self, k: int) -> Table:
         """The rows of a batch: views of its buffers, after the checksum has been compared."""
         header = self.header
         first = int(self.starts[k])
@@ -175,7 +175,7 @@ class Store:
             raise InputError(
                 f"{where} is damaged: it names column {columns.max()} of {header.d}; convert the file anew"
             )
-        return Data(
+        return Table(
             self.path,
             csr_over(values, columns, starts, (label.size, header.d)),
             label,
@@ -187,12 +187,12 @@ class Store:
             digests=tuple(header.digests),
         )
 
-    def blocks(self) -> Iterator[Data]:
+    def blocks(self) -> Iterator[Table]:
         """All batches, one after another."""
         for k in range(len(self.header.checksums)):
             yield self.batch(k)
 
-    def read(self) -> Data:
+    def read(self) -> Table:
         """All rows, in memory."""
         header = self.header
         try:
@@ -216,7 +216,7 @@ class Store:
             entry = entries.stop
         X = csr_over(values, columns, starts, (header.n, header.d))
         names = None if header.feature_names is None else tuple(header.feature_names)
-        return Data(self.path, X, label, header.zero_based, weight, names, digests=tuple(header.digests))
+        return Table(self.path, X, label, header.zero_based, weight, names, digests=tuple(header.digests))
 
 
 def sound_batch(reader: Any, k: int, where: str, *, full: bool) -> Any:
@@ -287,7 +287,7 @@ def _header(path: Path, found: Any) -> Header:
 
 
 def _seal(told: dict[str, Any]) -> str:
-    """CRC-32 of what a header says, however it is written."""
+    """CRC-32 of the fields of a header, in any order."""
     return f"{zlib.crc32(json.dumps(told, sort_keys=True).encode()):08x}"
 
 

@@ -17,7 +17,7 @@ from ....runtime.sums import Total, TotalByLabel
 from ....runtime.writing import check_destination, replacing
 from ...fingerprint import RowDigests
 from ...rows import as_rows
-from ...table import Data
+from ...table import Table
 from ..text import shown
 from .spool import Rows, Spool, joined
 from .store import KEY, Header, arrow, batch_of, schema
@@ -116,21 +116,21 @@ def write_store(
         raise InputError(f"feature_names has {len(names)} names and X has {rows.shape[1]} columns")
     options = Options(None if keep_order else seed, dtype, compression, memory_budget)
 
-    def blocks() -> Iterator[Data]:
+    def blocks() -> Iterator[Table]:
         n = labels.size
         step = max(1, n * BATCH // max(12 * rows.nnz + 24 * n, 1))
         for first in range(0, n, step):
             part = slice(first, first + step)
             some = None if weight is None else weight[part]
             done = min(1.0, (first + step) / n)
-            yield Data(Path(path), rows[part], labels[part], None, some, names, done=done)
+            yield Table(Path(path), rows[part], labels[part], None, some, names, done=done)
 
     return write_blocks(path, blocks(), options, n_features=rows.shape[1])
 
 
 def write_blocks(
     path: str | os.PathLike[str],
-    blocks: Iterable[Data],
+    blocks: Iterable[Table],
     options: Options,
     *,
     n_features: int | None = None,
@@ -196,7 +196,7 @@ class _Seen:
     lengths: float = 0.0
     empty: int = 0
 
-    def look(self, data: Data) -> None:
+    def look(self, data: Table) -> None:
         """The next block."""
         X, y = data.X, data.y
         self.n += y.size
@@ -267,36 +267,51 @@ def _write(
             checksums.append(checksum)
             done += block.y.size
             told(f"wrote {done:,} of {seen.n:,} rows")
-        header = Header(
-            n=seen.n,
-            d=width,
-            nnz=seen.nnz,
-            classes=None
-            if seen.counts is None
-            else [[label, seen.counts[label]] for label in sorted(seen.counts)],
-            class_weights=None if seen.counts is None else [weight for _, weight in seen.weights.sorted()],
-            present=seen.present,
-            weighted=seen.weighted,
-            total_weight=seen.total_weight.value,
-            norms={
-                "smallest": seen.smallest,
-                "mean": seen.lengths / seen.n,
-                "largest": seen.largest,
-                "empty": seen.empty,
-            },
-            zero_based=counting.zero_based,
-            feature_names=None if seen.feature_names is None else list(seen.feature_names),
-            seed=options.seed,
-            value_type=value_type,
-            compression=options.compression,
-            batch_rows=rows,
-            batch_entries=entries,
-            checksums=checksums,
-            digests=list(digests.digests()),
-            compensated=True,
-        )
+        written = _Written(value_type, rows, entries, checksums, digests.digests())
+        header = _header(seen, options, counting, width, written)
         file.close({KEY: header.to_json()})
     return header
+
+
+class _Written(NamedTuple):
+    """What is known of the batches once they are written."""
+
+    value_type: str
+    rows: list[int]
+    entries: list[int]
+    checksums: list[str]
+    digests: tuple[str, ...]
+
+
+def _header(seen: _Seen, options: Options, counting: Counting, width: int, written: _Written) -> Header:
+    return Header(
+        n=seen.n,
+        d=width,
+        nnz=seen.nnz,
+        classes=None
+        if seen.counts is None
+        else [[label, seen.counts[label]] for label in sorted(seen.counts)],
+        class_weights=None if seen.counts is None else [weight for _, weight in seen.weights.sorted()],
+        present=seen.present,
+        weighted=seen.weighted,
+        total_weight=seen.total_weight.value,
+        norms={
+            "smallest": seen.smallest,
+            "mean": seen.lengths / seen.n,
+            "largest": seen.largest,
+            "empty": seen.empty,
+        },
+        zero_based=counting.zero_based,
+        feature_names=None if seen.feature_names is None else list(seen.feature_names),
+        seed=options.seed,
+        value_type=written.value_type,
+        compression=options.compression,
+        batch_rows=written.rows,
+        batch_entries=written.entries,
+        checksums=written.checksums,
+        digests=list(written.digests),
+        compensated=True,
+    )
 
 
 def _blocks(blocks: Iterator[Rows], size: int, value_bytes: int) -> Iterator[Rows]:

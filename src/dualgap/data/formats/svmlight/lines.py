@@ -1,4 +1,4 @@
-"""Svmlight text line by line: slow, and exact about what is wrong with a line."""
+"""Parse svmlight text line by line: slow, and exact about what is wrong with a line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
 class Row(NamedTuple):
-    """What a line says."""
+    """The content of a line."""
 
     label: float
     indices: list[int]

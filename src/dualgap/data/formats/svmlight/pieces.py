@@ -1,6 +1,4 @@
-"""From a piece of svmlight text to arrays: compiled code as far as it gets, one line the careful way, and
-on.
-"""
+"""Parse a piece of svmlight text: compiled code for ordinary lines, the careful parser for all others."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ HIGHEST = 2**32 - 1  # the highest index that fits into the columns' type
 
 
 class Part(NamedTuple):
-    """The rows of one piece of a file; columns count as the text does."""
+    """The rows of one piece of a file; columns count as in the text, from 0 or from 1."""
 
     labels: Floats
     starts: Offsets
@@ -32,7 +30,7 @@ class Part(NamedTuple):
 
 
 class PieceError(Exception):
-    """Something is wrong in a line of a piece."""
+    """An error in a line of a piece."""
 
     def __init__(self, line: int, error: LineError) -> None:
         super().__init__(str(error))
@@ -40,7 +38,7 @@ class PieceError(Exception):
 
 
 def parse_piece(text: Bytes, allowed: Range) -> Part:
-    """Compiled code as far as it gets, then one line the careful way, and on."""
+    """Parse a piece: the compiled parser stops at an unusual line, the careful parser reads it, and so on."""
     most_rows, most_entries = _counted(text)
     labels, values = np.empty(most_rows), np.empty(most_entries)
     starts, columns = np.zeros(most_rows + 1, dtype=np.int64), np.empty(most_entries, dtype=np.uint32)
@@ -118,7 +116,7 @@ _ODD = -1  # a place where the careful parser must look
 
 @kernel
 def _counted(text: Bytes) -> tuple[int, int]:
-    """How many lines and how many colons there are: rows and entries are no more."""
+    """The numbers of lines and of colons: upper bounds on the numbers of rows and entries."""
     lines = colons = 0
     for c in text:
         lines += c == _NEWLINE
@@ -128,7 +126,7 @@ def _counted(text: Bytes) -> tuple[int, int]:
 
 @kernel
 def _number(text: Bytes, at: int) -> Any:
-    """The number that begins there, and where it ends; _ODD for what only ``float()`` can tell."""
+    """The number that begins at a position, and where it ends; _ODD where the careful parser must look."""
     negative = text[at] == 45
     if negative or text[at] == 43:
         at += 1
@@ -186,7 +184,7 @@ def _number(text: Bytes, at: int) -> Any:
 
 @kernel
 def _skip(text: Bytes, at: int) -> int:
-    """The next byte that is no blank."""
+    """The position of the next byte that is no blank."""
     while text[at] == _BLANK or text[at] == _TAB or text[at] == _RETURN:
         at += 1
     return at
@@ -209,9 +207,7 @@ def _parse(
     gaps: Offsets,
     tally: Offsets,
 ) -> None:
-    """Parse lines from ``tally[_AT]`` on, up to the end or to the first unusual one. The text ends with a
-    newline.
-    """
+    """Parse lines from ``tally[_AT]`` on, up to the first unusual one. The text ends with a newline."""
     at, row, entry, line = tally[_AT], tally[_ROWS], tally[_ENTRIES], tally[_LINES]
     lowest, highest, unordered, qids = tally[_LOWEST], tally[_UPPERMOST], tally[_UNORDERED], tally[_QIDS]
     while at < text.shape[0]:

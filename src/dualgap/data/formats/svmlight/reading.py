@@ -15,19 +15,18 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ....runtime.arrays import Offsets
 from ....runtime.errors import InputError
 from ...memory import available_memory
-from ...table import Data, csr_over
+from ...table import Table, csr_over
+from .. import ZeroBased
 from ..text import STDIN, Piece, pieces, read_once, shown
 from .lines import LineError, Range, parse_line
 from .pieces import HIGHEST, Part, PieceError, parse_piece
-
-ZeroBased = Literal["auto", "yes", "no"]
 
 _VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
 _MEND = "raise n_features (--n-features) or mend the line"
@@ -40,7 +39,7 @@ def read_svmlight(
     zero_based: ZeroBased = "auto",
     threads: int | None = None,
     too_wide: str = _MEND,
-) -> Data:
+) -> Table:
     """Read svmlight text, plain or compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``); ``-`` is the standard
     input.
 
@@ -59,7 +58,7 @@ def read_svmlight(
 
     Returns
     -------
-    Data
+    Table
         ``X`` (CSR, float64, indices sorted), ``y`` (float64), ``zero_based`` (what was decided), ``notes``.
     """
     path = Path(path)
@@ -78,7 +77,7 @@ def stream_svmlight(
     threads: int | None = None,
     too_wide: str = _MEND,
     block: int | None = None,
-) -> Iterator[Data]:
+) -> Iterator[Table]:
     """The rows of a file in blocks of some megabytes of text (``block`` bytes), in bounded memory.
 
     With ``zero_based="auto"`` the columns of the blocks are the indices as they stand in the text: whether
@@ -93,7 +92,7 @@ def stream_svmlight(
         columns = part.columns
         columns -= np.uint32(base)
         width = part.highest + 1 - base if n_features is None else n_features + int(zero_based == "auto")
-        yield Data(
+        yield Table(
             path,
             csr_over(part.values, columns, part.starts, (part.labels.size, max(width, 1))),
             part.labels,
@@ -116,7 +115,7 @@ def counts_from_zero(path: Path) -> bool:
 def _parts(
     path: Path, allowed: Range, threads: int | None = None, size: int | None = None
 ) -> Iterator[tuple[Part, float]]:
-    """The pieces of a file, parsed, in their order, each with how much of the file is done."""
+    """The pieces of a file, parsed in threads, in order; each with the share of the file read so far."""
     threads = threads or len(os.sched_getaffinity(0))
     line = 1
     waiting: deque[tuple[Piece, Future[Part]]] = deque()
@@ -148,9 +147,7 @@ def _parts(
 
 
 class _Gathered:
-    """All rows so far, in arrays with some room to spare: memory that nobody has written to takes no
-    place.
-    """
+    """The rows read so far, in arrays with room to spare (untouched memory takes no space)."""
 
     def __init__(self) -> None:
         self.rows = self.entries = self.lines = self.qids = 0
@@ -188,9 +185,7 @@ class _Gathered:
 
 
 def _enlarged(array: Any, needed: int, done: float) -> Any:
-    """The array with room for what is still to come, so that it need not be moved again: generously
-    estimated.
-    """
+    """The array enlarged to what the whole file is expected to need, so that it is not moved again."""
     if not array.size and done:
         try:
             return np.empty(int(1.25 * needed / done) + 1, dtype=array.dtype)
@@ -202,7 +197,7 @@ def _enlarged(array: Any, needed: int, done: float) -> Any:
 
 def _assemble(
     path: Path, found: _Gathered, n_features: int | None, zero_based: ZeroBased, too_wide: str
-) -> Data:
+) -> Table:
     if found.rows == 0:
         raise InputError(f"{shown(path)}: no rows in it, only blank lines or comments")
     found.close()
@@ -226,7 +221,7 @@ def _assemble(
         notes.append("indices count from 0, as there is an index 0")
     X = csr_over(found.values, found.columns, starts, (found.rows, n_features or width))
     notes += _qid_notes(found.qids)
-    return Data(path, X, found.labels, bool(from_zero), notes=tuple(notes), first_line=1, gaps=gaps)
+    return Table(path, X, found.labels, bool(from_zero), notes=tuple(notes), first_line=1, gaps=gaps)
 
 
 def _qid_notes(qids: int) -> tuple[str, ...]:
@@ -234,7 +229,7 @@ def _qid_notes(qids: int) -> tuple[str, ...]:
 
 
 def _complain_about(path: Path, line: int, allowed: Range) -> None:
-    """Read that line again, for the sake of the column; the standard input cannot be read twice."""
+    """Raise the error for a line, with its column; the line is read again for that, where the file can be."""
     before = 0
     for piece in () if read_once(path) else pieces(path):
         ends = np.flatnonzero(piece.text == 10)
@@ -251,7 +246,7 @@ def _complain_about(path: Path, line: int, allowed: Range) -> None:
 
 
 def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
-    """The indices that may occur, as far as that is known before a file is read."""
+    """The range of indices that may occur, as far as it is known before the file is read."""
     if zero_based not in ("auto", "yes", "no"):
         raise InputError(f"zero_based={zero_based!r} must be 'auto', 'yes' or 'no'")
     if n_features is not None and n_features < 1:

@@ -1,4 +1,4 @@
-"""Write svmlight text, with the shortest numbers that read back as the very same."""
+"""Write svmlight text, each number in the shortest form that reads back exactly."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _formatted(X: Any, y: Floats, base: int) -> Bytes:
 
 @contextmanager
 def packed(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
-    """The stream to write to, so that the file is packed as its name says."""
+    """A stream that compresses as the name of the file says."""
     openers: dict[str, Callable[[Any], Any]] = {
         ".gz": partial(gzip.GzipFile, "", "wb", 6, mtime=0),
         ".bz2": partial(bz2.BZ2File, mode="wb"),
@@ -125,7 +125,7 @@ def _zstandard(raw: IO[bytes]) -> Any:
 
 @kernel
 def _format(starts: Any, columns: Any, values: Floats, labels: Floats, base: int, out: Bytes) -> int:
-    """Write all rows; where they end."""
+    """Write all rows; returns where they end."""
     at = 0
     for row in range(labels.shape[0]):
         at = write_float(labels[row], out, at)

@@ -1,0 +1,141 @@
+"""Class labels and the targets that solvers are given for them.
+
+Labels may be anything hashable that can be sorted: numbers, words, booleans. They are encoded once, when data
+are opened; a binary problem has the targets +1 for its positive class and -1 for the other one, or for all
+others (one class against the rest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..runtime.arrays import Floats
+from ..runtime.errors import InputError
+from .chunks import Feed
+
+REST = "rest"  # the name of the negative class where it is every label but the positive one
+MOST_CLASSES = 1000  # a feed that has more different labels does not list them
+_SHOWN = 8  # labels that a message lists
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The classes of a data set, in sorted order.
+
+    For a binary problem these are (negative, positive). A negative class of None stands for every label but
+    the positive one.
+    """
+
+    classes: Any  # an array or a tuple
+
+    @classmethod
+    def of(cls, y: Any) -> Labels:
+        """All the classes that occur among the labels of some rows."""
+        return cls(distinct(np.asarray(y)))
+
+    @classmethod
+    def binary(cls, found: Any, name: str | None, positive: Any = None) -> Labels:
+        """The two classes of a binary problem: of the labels ``found`` the larger one is positive, unless one
+        is named.
+
+        ``name`` is that of the file or feed for messages; None: the labels are an argument ``y``.
+        """
+        words = ", ".join(map(shown_label, found[:_SHOWN])) + ", ..." * (len(found) > _SHOWN)
+        if len(found) == 1:
+            if name is None:
+                raise InputError(f"y holds one class only ({words}); a classifier needs rows of two")
+            raise InputError(
+                f"{name}: all rows have the label {words}; a classifier needs rows of two classes"
+            )
+        if positive is None:
+            if len(found) > 2 and name is None:
+                raise InputError(
+                    f"y holds {len(found)} classes ({words}) where two are needed; use dualgap.LinearSVC, "
+                    "which trains one against the rest, or a regression loss"
+                )
+            if len(found) > 2:
+                raise InputError(
+                    f"{name}: {len(found)} classes ({words}) where two are needed; --positive LABEL trains "
+                    "that one against the rest, and dualgap.one_vs_rest a model for each"
+                )
+            return cls(found)
+        if positive not in found:
+            wanted = f"no row has the label {shown_label(positive)} of --positive"
+            raise InputError(f"{name or 'y'}: {wanted}; there are: {words}")
+        others = [label for label in found if label != positive]
+        return cls((others[0] if len(others) == 1 else None, positive))
+
+    def encode(self, y: Any) -> Any:
+        """The number of each label's class; -1 for a label that is none of the classes."""
+        y, classes = np.asarray(y), np.asarray(self.classes)
+        if y.dtype == object or classes.dtype == object:
+            place = {label: k for k, label in enumerate(classes.tolist())}
+            return np.array([place.get(label, -1) for label in y.tolist()], dtype=np.intp)
+        codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+        return np.where(classes[codes] == y, codes, -1)
+
+    def signs(self, y: Any, k: int = 1) -> Floats:
+        """Targets for class k against the others: +1 where a label is class k, -1 elsewhere."""
+        return signs(y, self.classes[k])
+
+    def first_unknown(self, y: Any) -> int | None:
+        """The first row whose label is none of the classes; where one class stands against the rest, all are
+        known.
+        """
+        if any(label is None for label in self.classes):
+            return None
+        unknown = ~np.isin(y, self.classes) if np.asarray(y).dtype != object else self.encode(y) < 0
+        return int(np.argmax(unknown)) if unknown.any() else None
+
+    @property
+    def plain(self) -> tuple[Any, ...]:
+        """The classes as plain Python values."""
+        return tuple(map(plain, self.classes))
+
+
+def signs(y: Any, positive: Any) -> Floats:
+    """+1 for the positive label, -1 for all others."""
+    return np.where(np.asarray(y) == positive, 1.0, -1.0)
+
+
+def classes_of(feed: Feed) -> list[float]:
+    """The different labels of a feed, in order."""
+    if feed.labels is None:
+        raise InputError(
+            f"{feed.name}: more than {MOST_CLASSES:,} different labels, where a classifier needs two"
+        )
+    return [label for label, _ in feed.labels]
+
+
+def targets_of(labels: Labels | None) -> Callable[[Floats], Floats]:
+    """The function that makes targets of labels: +1 and -1, or the labels themselves for regression."""
+    return (lambda y: y) if labels is None else labels.signs
+
+
+def distinct(labels: Any) -> Any:
+    """The different labels, sorted; two numbers are found without sorting all."""
+    if labels.size and labels.dtype.kind in "biuf":
+        low, high = labels.min(), labels.max()
+        if low < high and ((labels == low) | (labels == high)).all():
+            return np.array([low, high])
+    try:
+        return np.unique(labels)
+    except TypeError:
+        raise InputError(
+            "y holds labels of different types that cannot be sorted; give all as numbers or all as words"
+        ) from None
+
+
+def plain(label: Any) -> Any:
+    """A label as a plain Python value, whole numbers as int: as data files write them."""
+    value = label.item() if isinstance(label, np.generic) else label
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def shown_label(label: Any) -> str:
+    """A label for people and for files of predictions."""
+    return REST if label is None else str(plain(label))

@@ -1,0 +1,94 @@
+"""What rows must look like for a model: its columns, feature expansion and labels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..runtime.arrays import Floats
+from ..runtime.errors import InputError
+from .features import Expansion, expanded
+from .formats import Format, ReadOptions
+from .labels import Labels, shown_label
+from .table import Table
+
+_TOO_WIDE = (
+    "these are all that the model was trained on: drop the others, or train with a larger --n-features"
+)
+
+
+class Schema(NamedTuple):
+    """Columns and labels of a data set: part of a model, and applied when predicting, validating and
+    certifying.
+
+    Rows of other files are brought into the same columns, expanded in the same way, and their labels become
+    the same targets.
+    """
+
+    n_columns: int  # before any expansion
+    zero_based: bool | None = None  # whether the training text counts columns from 0; None: it was no text
+    feature_names: tuple[str, ...] | None = None
+    expansion: Expansion | None = None
+    labels: Labels | None = None  # None: regression, the labels are the targets
+    owner: str = "the training rows"  # whose columns and labels these are, for messages
+
+    @property
+    def width(self) -> int:
+        """The number of columns after expansion."""
+        return self.n_columns if self.expansion is None else self.expansion.width(self.n_columns)
+
+    def reading(self, options: ReadOptions, form: Format) -> ReadOptions:
+        """How to read a file in these columns; an index base that the caller names comes first."""
+        zero_based = options.zero_based
+        if zero_based == "auto" and self.zero_based is not None and form.indexed:
+            zero_based = "yes" if self.zero_based else "no"
+        return options._replace(n_features=self.n_columns, zero_based=zero_based, too_wide=_TOO_WIDE)
+
+    def check_names(self, table: Table) -> Table:
+        """Refuse columns that have other names than those of the training rows."""
+        ours, theirs = self.feature_names, table.feature_names
+        if ours is not None and theirs is not None:
+            for k, (one, other) in enumerate(zip(ours, theirs, strict=False)):
+                if one != other:
+                    raise InputError(
+                        f"{table.path}: column {k} is {other!r} there, and {one!r} in {self.owner}"
+                    )
+        return table
+
+    def targets(self, table: Table) -> Floats:
+        """The targets of rows of a file: -1 and +1 for two classes, the labels themselves for regression."""
+        if self.labels is None:
+            return table.y
+        row = self._two_classes().first_unknown(table.y)
+        if row is not None:
+            raise InputError(f"{table.place(row)}: {self._unknown(table.y[row])}")
+        return self.labels.signs(table.y)
+
+    def check_labels(self, name: str, found: list[float] | None) -> None:
+        """Refuse a feed some of whose labels are none of these classes; ``found`` are all of them, None if
+        too many to list.
+        """
+        if self.labels is None or self._two_classes().classes[0] is None:
+            return
+        if found is None:
+            raise InputError(f"{name}: more than 1,000 different labels, where {self.owner} knows two")
+        row = self.labels.first_unknown(found)
+        if row is not None:
+            raise InputError(f"{name}: {self._unknown(found[row])}")
+
+    def expand(self, X: Any) -> Any:
+        """Rows with the features that the model's weights belong to."""
+        return X if self.expansion is None else expanded(X, self.expansion)
+
+    def _two_classes(self) -> Labels:
+        assert self.labels is not None
+        if len(self.labels.classes) > 2:
+            raise InputError(
+                f"the model tells {len(self.labels.classes)} classes apart; this command takes models of two"
+            )
+        return self.labels
+
+    def _unknown(self, label: Any) -> str:
+        whose = self.owner + ("'" if self.owner.endswith("s") else "'s")
+        assert self.labels is not None
+        classes = " and ".join(map(shown_label, self.labels.classes))
+        return f"label {shown_label(label)} is none of {whose}, which are {classes}"

@@ -1,0 +1,85 @@
+"""The data that ``fit`` is given: one specification, opened, with rows held out of training."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .data.chunks import OnDisk
+from .data.dataset import Dataset, DataSpec, open_data
+from .data.features import make_expansion
+from .data.sources import View
+from .runtime.errors import InputError
+from .training.validation import split_off
+
+ARGUMENTS = (
+    "y",
+    "sample_weight",
+    "in_memory",
+    "memory_budget",
+    "expand",
+    "hash_bits",
+)  # beside X and threads
+
+
+def data_of(given: Mapping[str, Any]) -> DataSpec | Dataset:
+    """What to train on, from the arguments of ``fit`` by their names."""
+    X = given["X"]
+    if isinstance(X, DataSpec | Dataset):
+        named = [name for name in ARGUMENTS if given[name] is not None]
+        if named:
+            raise InputError(f"{named[0]} belongs to the {type(X).__name__} that X is; leave it out here")
+        return X
+    return DataSpec(
+        X,
+        given["y"],
+        given["sample_weight"],
+        expansion=make_expansion(given["expand"], given["hash_bits"]),
+        in_memory=given["in_memory"],
+        memory_budget=given["memory_budget"],
+        threads=given["threads"],
+    )
+
+
+def opened(data: DataSpec | Dataset, task: str) -> Dataset:
+    """Open rows to train on, with a warning where they are streamed unasked."""
+    if isinstance(data, Dataset):
+        return data
+    found = open_data(data, task)
+    if isinstance(found.source, OnDisk) and data.memory_budget is None:
+        for note in found.notes:
+            warnings.warn(note, stacklevel=5)
+    return found
+
+
+def held_out(validation: Any, data: Dataset, task: str, seed: int) -> tuple[View | OnDisk, View | None]:
+    """The rows to train on, and those held out for early stopping.
+
+    ``validation`` is a part of the rows, or other rows: a pair (X, y), the path of a file, or a Dataset.
+    """
+    if validation is None:
+        return data.source, None
+    if isinstance(validation, float | np.floating):
+        if not isinstance(data.source, View):
+            raise InputError(
+                f"validation={float(validation)}: rows on disk cannot be split off; give a pair of arrays"
+            )
+        return split_off(data.source, float(validation), seed)
+    if not isinstance(validation, Dataset):
+        try:
+            X, y = (validation, None) if isinstance(validation, str | os.PathLike) else validation
+        except (TypeError, ValueError):
+            raise InputError(
+                "validation must be a part of the rows between 0 and 1, or a pair (X, y)"
+            ) from None
+        try:
+            validation = open_data(DataSpec(X, y, in_memory=True), task, data.schema)
+        except InputError as error:
+            raise InputError(f"validation {error}") from None
+    if not isinstance(validation.source, View):
+        raise InputError("validation: the rows do not fit into memory; hold out fewer of them")
+    return data.source, validation.source
