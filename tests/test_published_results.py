@@ -88,7 +88,7 @@ def test_primal_solvers_reach_one_per_cent_with_their_defaults(
         tol=0.0,
         max_epochs=EPOCHS[solver][name, C],
         record_every=(1 if C < 1 else 4) * y.size,
-        callback=lambda record: bool(record.certificate.primal <= good),
+        callbacks=[lambda record, run: bool(record.certificate.primal <= good)],
         **({} if solver in ("sgd-s", "sgd-m") else {"polish": 0}),
     )
     assert outcome.certificate.primal <= good, outcome.reason
@@ -108,7 +108,7 @@ def test_multiple_updates_save_epochs(data_folder: Path) -> None:
                 solver=solver,
                 tol=0.0,
                 record_every=y.size,
-                callback=lambda record, good=good: bool(record.certificate.primal <= good),
+                callbacks=[lambda record, run, good=good: bool(record.certificate.primal <= good)],
             )
             epochs[solver] = outcome.trace[-1].epochs
         assert epochs["sgd-m"] < epochs["sgd-s"]

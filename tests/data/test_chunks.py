@@ -20,7 +20,7 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.chunks import AHEAD, FromMemory, OnDisk, Reader
 from dualgap.data.formats.feeds import ChunkFeed, StoreFeed
 from dualgap.data.rows import CSR, Batch
-from dualgap.data.sources import Part
+from dualgap.data.sources import Part, view
 from dualgap.files import Store, write_store
 from dualgap.runtime.errors import InputError
 from support.feeds import deadline, readers, small_batches

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualgap.data.row_cache import RowCache
 from dualgap.data.rows import CSR, Batch
 from dualgap.data.sources import Part
 from dualgap.runtime.errors import InputError

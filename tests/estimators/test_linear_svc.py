@@ -467,14 +467,14 @@ def test_ctrl_c_keeps_the_best_models_and_goes_on_to_the_caller(
         whole = clone(model).fit(X, y)
     pressed: list[int] = []
 
-    def press_once(record: Any) -> None:
+    def press_once(record: Any, run: Any) -> None:
         if not pressed:
             pressed.append(record.visits)
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.2)  # lets the main thread, where signals are handled, hear of it
 
     job = _base.job
-    changes = {"watchers": [press_once], "record_every": N}
+    changes = {"callbacks": [press_once], "record_every": N}
     monkeypatch.setattr(_base, "job", lambda *given, **named: job(*given, **{**named, **changes}))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -120,9 +120,7 @@ class TestSvmSgd:
     ) -> None:
         task = problem(loss, n=SAMPLE + 300, lam=lam)
         head = Problem(
-            view(
-                *(part[:SAMPLE] for part in (task.source.rows.matrix, task.source.y, task.source.weight))
-            ),  # type: ignore[attr-defined]
+            view(*(part[:SAMPLE] for part in (task.source.rows.matrix, task.source.y, task.source.weight))),  # type: ignore[attr-defined]
             task.loss,
             lam,
         )
@@ -140,9 +138,7 @@ class TestSvmSgd:
         other = task.source.y.copy()
         other[SAMPLE:] *= -1.0  # the rows beyond the first ones have no say
         rows = task.source.rows.matrix  # type: ignore[attr-defined]
-        assert (
-            calibrated(SvmSgd(), Problem(view(rows, other, task.source.weight), task.loss, lam)) == best
-        )
+        assert calibrated(SvmSgd(), Problem(view(rows, other, task.source.weight), task.loss, lam)) == best
 
     @pytest.mark.parametrize("name", ["svmsgd", "asgd", "sgd"])
     def test_on_rows_out_of_all_proportion_a_rate_is_found_too(self, name: str) -> None:

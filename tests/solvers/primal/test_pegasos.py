@@ -169,9 +169,7 @@ class TestEquivalences:
         X, y = data()
         weight = np.arange(20) % 4
         here = Problem(view(X, y, weight), make_loss("hinge"), 0.05)
-        there = Problem(
-            view(np.repeat(X, weight, axis=0), np.repeat(y, weight)), make_loss("hinge"), 0.05
-        )
+        there = Problem(view(np.repeat(X, weight, axis=0), np.repeat(y, weight)), make_loss("hinge"), 0.05)
         ends = []
         for task in (here, there):
             solver = Pegasos(k=task.epoch_size, sampling="distinct")
