@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.problem import Evaluation, EvaluationPass, Point, Problem, StreamingEvaluation
+from ...core.evaluation import Evaluation, Point, StreamingEvaluation
+from ...core.problem import Problem
 from ...data.chunks import AHEAD, Feed, FromMemory, OnDisk, Piece, Reader
 from ...data.memory import training_bytes
 from ...data.row_cache import ROOM, SLOT_BYTES, Ring
@@ -250,7 +251,7 @@ class Engine:
         """Evaluate this point in the pass that has begun."""
         self._frozen = frozen
         point = Point(frozen.w, frozen.b, frozen.beta)
-        self._passing = StreamingEvaluation(EvaluationPass(self._problem, point)) if frozen.w.size else None
+        self._passing = self._problem.streaming_evaluation(point) if frozen.w.size else None
 
     def _thaw(self, frozen: Frozen, order: Any) -> None:
         """Go on with the evaluation that was under way when the run ended: read again what it had seen."""
