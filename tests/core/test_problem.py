@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualgap.core.bias import AugmentedBias, Bias, Centred, ExactBias, NoBias
+from dualgap.core.bounds import losses_beyond
 from dualgap.core.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -28,7 +30,7 @@ from dualgap.core.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from dualgap.core.problem import ABSOLUTE_SHARE, Evaluation, Point, Problem, _losses_beyond
+from dualgap.core.problem import ABSOLUTE_SHARE, Evaluation, Point, Problem
 from dualgap.data.chunks import FromMemory, OnDisk
 from dualgap.data.features import Expanded, Poly2, expanded
 from dualgap.data.formats.arrow import writing as store_writing
@@ -537,7 +539,7 @@ def test_bounds_under_a_free_bias_and_wild_weights(loss: Any) -> None:
 
 
 def test_losses_far_from_the_origin_are_not_rounded_up() -> None:
-    """The reach of a free bias rests on them: targets of 1e12 that cancel against epsilon."""
+    """The bound on a free intercept rests on them: targets of 1e12 that cancel against epsilon."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         reach = 2.0 ** rng.integers(0, 8)
@@ -545,7 +547,7 @@ def test_losses_far_from_the_origin_are_not_rounded_up() -> None:
         loss = EpsilonInsensitive(float(reach - y[0]) - rng.integers(0, 4) * 2.0**-13)
         squared_norms, length = rng.random(3) * 1e-8, 1.0 / 3.0
         for sign in (1.0, -1.0):
-            told = _losses_beyond(sign * y, np.ones(3), squared_norms, loss, length, sign, reach)
+            told = losses_beyond(sign * y, np.ones(3), squared_norms, loss, length, sign, reach)
             size = [Fraction(float(np.sqrt(v))) * Fraction(1.001) * Fraction(length) for v in squared_norms]
             scores = [Fraction(sign) * (Fraction(reach) - far) for far in size]
             true = sum(
@@ -744,3 +746,20 @@ def test_mean_loss_is_the_objective_without_regularisation(lam: float) -> None:
     w, b = rng.normal(size=4), 0.7
     primal = problem.evaluate(Point(w, b, None)).primal
     assert problem.mean_loss(w, b) == pytest.approx(primal - 0.5 * lam * w @ w, rel=1e-14)
+
+
+@pytest.mark.parametrize("bias", [NoBias(), ExactBias()], ids=["none", "exact"])
+def test_a_pass_holds_the_point_and_no_rows(bias: Bias) -> None:
+    """What is sent to another process is as large as the point, and finds there what it finds here."""
+    rng = np.random.default_rng(0)
+    n, d = 3000, 50
+    X, y = rng.normal(size=(n, d)), rng.choice([-1.0, 1.0], n)
+    problem = Problem(view(X, y), Hinge(), 0.1, bias)
+    point = Point(rng.normal(size=d), 0.0, 0.5 * y)
+    evaluating = problem.evaluation_pass(point)
+    sent = pickle.dumps(evaluating)
+    assert len(sent) < 8 * (n + d) + 2000
+    (part,) = problem.source.parts()
+    here, there = (each.visit(part, np.empty(n)) for each in (evaluating, pickle.loads(sent)))
+    assert here.sums == there.sums
+    np.testing.assert_array_equal(here.moment, there.moment)

@@ -20,13 +20,13 @@ import dualgap
 # A small program with one kernel that calls a loss; it prints the answer and whether the machine code was
 # loaded.
 PROGRAM = """
-    from dualgap.core.problem import _loss_at_zero
+    from dualgap.core.evaluation import loss_at_zero
     from dualgap.core.losses import Hinge
     from dualgap.runtime.arrays import canonical
     import numpy as np
     ones = canonical(np.ones(3), float)
-    value, _ = _loss_at_zero(ones, ones, Hinge())
-    print(value, "hit" if _loss_at_zero.stats.cache_hits else "miss")
+    value, _ = loss_at_zero(ones, ones, Hinge())
+    print(value, "hit" if loss_at_zero.stats.cache_hits else "miss")
 """
 
 

@@ -161,7 +161,7 @@ def test_the_dual_bound_holds_for_every_bias(loss: str) -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_reach_of_the_bias_is_a_bound(loss: str) -> None:
+def test_the_intercept_bound_is_a_bound(loss: str) -> None:
     """Outside it no point is as good as the all-zero one."""
     rng = np.random.default_rng(5)
     X, y = off_centre(n=20)
@@ -169,17 +169,17 @@ def test_the_reach_of_the_bias_is_a_bound(loss: str) -> None:
     if cls.task == "regression":
         y = X[:, 0] * 3 + 40
     problem = Problem(view(X, y), cls, 0.1, ExactBias())
-    reach = problem.bias_reach
-    assert np.isfinite(reach)
+    bound = problem.intercept_bound
+    assert np.isfinite(bound)
     for _ in range(200):
         w = rng.normal(size=4) * np.exp(rng.normal() * 2)
-        b = reach * (1 + np.exp(3 * rng.normal())) * rng.choice([-1, 1])
+        b = bound * (1 + np.exp(3 * rng.normal())) * rng.choice([-1, 1])
         assert problem.evaluate(Point(w, b, None)).primal >= problem.value_at_zero
 
 
 def test_one_class_leaves_the_bias_untied() -> None:
     problem = Problem(view([[1.0], [2.0]], [1.0, 1.0]), LOSSES["hinge"](), 0.1, ExactBias())
-    assert problem.bias_reach == np.inf
+    assert problem.intercept_bound == np.inf
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ TYPES = (
     "core/losses/logistic.py",
     "core/losses/regression.py",
     "core/geometry.py",
+    "core/bounds.py",
     "solvers/primal/rates.py",
 )
 """Files of the classes that kernels are given as arguments (``kernel_type`` classes and other NamedTuples),
