@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 import dualgap
 from cli_tools import run
-from dualgap.data import dataset as opening
+from dualgap.data import memory as opening
 from dualgap.data.formats.arrow.writing import Options, write_blocks
 from dualgap.data.formats.feeds import ChunkFeed
 from dualgap.files import Store, Table, write_store
@@ -161,7 +161,7 @@ def test_solvers_of_memory_are_refused_with_those_that_stream(solver: str, store
 
 
 def test_what_rows_on_disk_cannot_have(store: Path) -> None:
-    small: dict[str, Any] = {"cache": 50}
+    small: dict[str, Any] = {"in_memory": False, "cache": 50}
     with pytest.raises(InputError, match="exact"):
         dualgap.fit(store, bias="exact", **small)
     with pytest.raises(InputError, match="record_every=100"):
@@ -179,6 +179,7 @@ def test_what_rows_on_disk_cannot_have(store: Path) -> None:
 def test_validation_on_rows_of_their_own_works(store: Path) -> None:
     X, y = rows()
     how = {
+        "in_memory": False,
         "cache": 50,
         "lockstep": True,
     }  # otherwise the machine decides how far the trainer gets before a certificate
