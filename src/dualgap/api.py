@@ -316,7 +316,7 @@ def prepare(
     """Check everything; nothing is computed yet that takes long."""
     tol, seed = number("tol", tol, zero=True), check_seed(seed)
     chosen, kind = make_loss(loss), make_bias(bias, rho)
-    data = opened(rows, chosen.task)
+    data = opened(rows, chosen.task, depth=4)
     source, held = held_out(validation, data, chosen.task, seed)
     classes = None if data.labels is None else data.labels.classes
     if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:

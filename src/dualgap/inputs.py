@@ -45,14 +45,17 @@ def data_of(given: Mapping[str, Any]) -> DataSpec | Dataset:
     )
 
 
-def opened(data: DataSpec | Dataset, task: str) -> Dataset:
-    """Open rows to train on, with a warning where they are streamed unasked."""
+def opened(data: DataSpec | Dataset, task: str, *, depth: int) -> Dataset:
+    """Open rows to train on, with a warning where they are streamed unasked.
+
+    The user's call is ``depth`` calls above this one.
+    """
     if isinstance(data, Dataset):
         return data
     found = open_data(data, task)
     if isinstance(found.source, OnDisk) and data.memory_budget is None:
         for note in found.notes:
-            warnings.warn(note, stacklevel=5)
+            warnings.warn(note, stacklevel=depth + 1)
     return found
 
 

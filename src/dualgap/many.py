@@ -74,7 +74,7 @@ def one_vs_rest(X: Any, y: Any = None, **arguments: Any) -> OneVsRest:
     """Train one model for each class, against the rest. Everything else is as in :func:`fit`."""
     bound = signature(fit).bind(X, y, **arguments)
     bound.apply_defaults()
-    data = opened(data_of(bound.arguments), "one-vs-rest")
+    data = opened(data_of(bound.arguments), "one-vs-rest", depth=2)
     if data.labels is None:
         raise InputError("X is open already, for other targets than classes; give a path, a Store or a feed")
     told = {name: value for name, value in arguments.items() if name not in ARGUMENTS}

@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.data import dataset as opening
+from dualgap.data import memory as opening
 from dualgap.data.formats.arrow.writing import Options, write_blocks
 from dualgap.data.formats.feeds import ChunkFeed
 from dualgap.files import Store, Table, write_store
@@ -160,7 +160,7 @@ def test_solvers_of_memory_are_refused_with_those_that_stream(solver: str, store
 
 
 def test_what_rows_on_disk_cannot_have(store: Path) -> None:
-    small: dict[str, Any] = {"cache": 50}
+    small: dict[str, Any] = {"in_memory": False, "cache": 50}
     with pytest.raises(InputError, match="exact"):
         dualgap.fit(store, bias="exact", **small)
     with pytest.raises(InputError, match="record_every=100"):
@@ -178,7 +178,7 @@ def test_what_rows_on_disk_cannot_have(store: Path) -> None:
 def test_validation_on_rows_of_their_own_works(store: Path) -> None:
     X, y = rows()
     # otherwise the machine decides how far the trainer gets before a certificate
-    how = {"cache": 50, "lockstep": True}
+    how = {"in_memory": False, "cache": 50, "lockstep": True}
     outcome = dualgap.fit(store, **how, validation=(X[:80], y[:80]), patience=2, tol=0.0, max_epochs=2000)
     values = [record.measures["validation"] for record in outcome.trace]
     assert outcome.reason.name == "early"

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ...core.problem import Evaluation, EvaluationPass, Point, Problem, StreamingEvaluation
+from ...core.evaluation import Evaluation, Point, StreamingEvaluation
+from ...core.problem import Problem
 from ...data.chunks import Piece
 from ...data.sources import Part
 from ...runtime.arrays import Floats
@@ -64,4 +65,4 @@ class PassingEvaluation:
     def _freeze(self, frozen: Frozen) -> None:
         self.frozen = frozen
         point = frozen.point
-        self._under_way = None if point is None else StreamingEvaluation(EvaluationPass(self._problem, point))
+        self._under_way = None if point is None else self._problem.streaming_evaluation(point)
