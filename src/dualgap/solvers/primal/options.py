@@ -32,4 +32,3 @@ def duals_option() -> Any:
 def eta0_option(otherwise: str = "the best on 1,000 rows") -> Any:
     """The option ``eta0``, which is chosen by the solver where it is 0."""
     return option(0.0, f"the first learning rate (0: {otherwise})", low=0)
-
