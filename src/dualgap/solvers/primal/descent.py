@@ -117,11 +117,10 @@ class Descent(RowByRow[Model, Cursor]):
     def model_of(self, state: State[Model, Cursor]) -> tuple[Floats, float]:
         """The mean of the iterates, once there is one, or the last iterate."""
         model, cursor = state.model, state.cursor
-        v = model.v.astype(np.float64)
-        if model.u.size and cursor.r > 0.0:
-            w = (cursor.past * v + model.u) / cursor.r
-            return w, (cursor.past * cursor.v_bias + cursor.u_bias) / cursor.r
-        return cursor.s * v, cursor.s * cursor.v_bias + cursor.b
+        if not model.u.size or cursor.r == 0.0:
+            return last_iterate(state)
+        w = (cursor.past * model.v.astype(np.float64) + model.u) / cursor.r
+        return w, (cursor.past * cursor.v_bias + cursor.u_bias) / cursor.r
 
 
 @dataclass(frozen=True)
@@ -137,6 +136,12 @@ class Averaged(Descent):
     def for_stream(self) -> Self:
         """The mean begins at once: a stream does not know how long an epoch is."""
         return replace(super().for_stream(), tstart=self.tstart or 1)
+
+
+def last_iterate(state: State[Model, Cursor]) -> tuple[Floats, float]:
+    """w and b after the last step."""
+    cursor = state.cursor
+    return cursor.s * state.model.v.astype(np.float64), cursor.s * cursor.v_bias + cursor.b
 
 
 def check_rate(rate: Rate, lam: float) -> Rate:
