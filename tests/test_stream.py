@@ -69,7 +69,7 @@ def test_chunks_are_one_fit_in_the_order_of_the_rows(solver: str, options: dict[
         w, b = fitted(X, y, solver, epochs, lam=0.1, bias=bias, rho=0.7, **options)
         assert np.array_equal(stream.coef, w)
         assert stream.intercept == b
-        assert stream.steps == 50 * epochs
+        assert stream.visits == 50 * epochs
         assert stream.coef.any()
 
 
@@ -121,7 +121,7 @@ class TestWeights:
             stream = Stream(0.1, solver=solver, classes=(-1, 1), **options)
             for part in pieces(48):
                 stream.learn(X[part], y[part], weight[part])
-            assert stream.steps == np.count_nonzero(weight)
+            assert stream.visits == np.count_nonzero(weight)
             w, _ = fitted(X, y, solver, lam=0.1, sample_weight=weight, **options)
             assert np.array_equal(stream.coef, w)
 
@@ -131,7 +131,7 @@ class TestWeights:
         before = stream.coef.copy()
         stream.learn(X[:3], y[:3], np.zeros(3))
         assert np.array_equal(stream.coef, before)
-        assert stream.steps == 50
+        assert stream.visits == 50
 
     def test_they_do_not_depend_on_the_chunks(self) -> None:
         X, y = data()
@@ -169,7 +169,7 @@ class TestClasses:
         known = Stream(0.1, eta0=0.3, classes=(-1, 1)).learn(X[up], y[up]).learn(X[down], y[down])
         assert np.array_equal(known.coef, expected)
         first = Stream(0.1, eta0=0.3).learn(X[:10], y[:10])
-        assert first.learn(X[up], y[up]).steps == 10 + up.sum()
+        assert first.learn(X[up], y[up]).visits == 10 + up.sum()
 
     def test_a_first_chunk_of_one_class_will_not(self) -> None:
         X, y = data()
@@ -183,7 +183,7 @@ class TestClasses:
         with pytest.raises(InputError, match=r"y\[1\] is 3; the classes are -1 and 1"):
             stream.learn(X[:3], [1, 3, -1])
         assert np.array_equal(stream.coef, before)
-        assert stream.steps == 50
+        assert stream.visits == 50
 
     @pytest.mark.parametrize("classes", [(1,), (1, 1), (-1, 0, 1)])
     def test_there_are_two(self, classes: Any) -> None:
@@ -198,7 +198,7 @@ class TestErrors:
         stream = Stream(0.1, eta0=0.3).learn(X, y)
         with pytest.raises(InputError, match="X has 3 columns and the rows before had 4"):
             stream.learn(X[:, :3], y)
-        assert stream.learn(X, y).steps == 100
+        assert stream.learn(X, y).visits == 100
 
     @pytest.mark.parametrize("solver", [name for name in SOLVERS if name not in Stream.solvers()])
     def test_solvers_that_cannot(self, solver: str) -> None:
@@ -241,14 +241,14 @@ class TestErrors:
         ):
             with pytest.raises(InputError, match=complaint):
                 stream.learn(bad_X, bad_y)
-        assert stream.steps == 50
+        assert stream.visits == 50
 
 
 def test_nothing_is_kept_of_a_row() -> None:
     X, y = data()
     for solver in Stream.solvers():
         state = Stream(0.1, solver=solver).learn(X, y).state
-        assert state.slopes.size == state.looks.size == 0
+        assert state.means.slopes.size == state.means.looks.size == 0
 
 
 def test_a_mean_begins_at_once_as_a_stream_knows_no_epochs() -> None:

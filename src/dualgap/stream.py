@@ -25,7 +25,8 @@ from .runtime.arrays import Floats
 from .runtime.checks import number
 from .runtime.errors import InputError
 from .solvers import SOLVERS, check_regulariser, check_seed, make_solver
-from .solvers.primal.row_by_row import RowByRow, State
+from .solvers.primal.row_by_row import RowByRow
+from .solvers.primal.state import State
 
 
 class Stream:

@@ -1,7 +1,11 @@
 """Prefetching of rows that will be visited soon, in an order that the processor cannot foresee.
 
 On rows in random order it halves the time of an epoch and more. A row's numbers are asked for `FAR` visits
-ahead, its entries, which need the offset among these numbers, `NEAR` visits ahead.
+ahead, its entries, which need the offset among these numbers, `NEAR` visits ahead; at the end of an epoch the
+last row is asked for again and again.
+
+These functions are inlined and have no branches: an array that is an argument of a function with branches
+costs two atomic operations in every call, which would take longer than a short row.
 """
 
 from __future__ import annotations
@@ -18,19 +22,15 @@ def fetch_ahead(batch: Any, order: Any, position: int, end: int) -> None:
     """Ask for the rows of a batch that are visited `FAR` and `NEAR` places after ``position`` in
     ``order[:end]``.
     """
-    rows, y, weight, squared_norms = batch
-    if position + FAR < end:
-        ahead = order[position + FAR]
-        rows.prefetch_offsets(ahead)
-        prefetch(y, ahead)
-        prefetch(weight, ahead)
-        prefetch(squared_norms, ahead)
-    if position + NEAR < end:
-        rows.prefetch_row(order[position + NEAR])
+    ahead = order[min(position + FAR, end - 1)]
+    batch.rows.prefetch_offsets(ahead)
+    prefetch(batch.y, ahead)
+    prefetch(batch.weight, ahead)
+    prefetch(batch.squared_norms, ahead)
+    batch.rows.prefetch_row(order[min(position + NEAR, end - 1)])
 
 
 @kernel(forceinline=True)
 def fetch_number(numbers: Any, order: Any, position: int, end: int) -> None:
     """Ask for one number of the row that is visited `FAR` places after ``position`` in ``order[:end]``."""
-    if position + FAR < end:
-        prefetch(numbers, order[position + FAR])
+    prefetch(numbers, order[min(position + FAR, end - 1)])

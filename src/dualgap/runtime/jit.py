@@ -51,7 +51,10 @@ TYPES = (
     "core/losses/regression.py",
     "core/geometry.py",
     "core/bounds.py",
+    "solvers/order.py",
     "solvers/primal/rates.py",
+    "solvers/primal/slopes.py",
+    "solvers/primal/state.py",
 )
 """Files of the classes that kernels are given as arguments (``kernel_type`` classes and other NamedTuples),
 and of the kernels that their methods call.

@@ -55,7 +55,7 @@ def test_the_three_cases_of_the_lecture() -> None:
         for t in range(1, 121):
             i = (t - 1) % len(y)
             w, case = lecture(w, X[i], y[i], eta or 1.0 / (task.lam * t), task.lam)
-            state = solver.step(task, state, 1, None)
+            state, _ = solver.step(task, state, 1, None)
             np.testing.assert_allclose(solver.point(task, state).w, w, rtol=1e-11, atol=1e-13)
             after = y[i] * (X[i] @ w)
             assert {1: after > 1.0, 2: after < 1.0, 3: math.isclose(after, 1.0)}[case]
@@ -78,8 +78,8 @@ def test_the_proximal_equation_is_solved_to_1e_12(loss: str) -> None:
             state = solver.start(task, None)
             for t, i in enumerate(np.flatnonzero(task.source.weight), 1):
                 w, b, _ = solver.point(task, state)
-                state = solver.step(task, state, 1, None)
-                a, (w_new, b_new, _) = state.slopes[i], solver.point(task, state)
+                state, _ = solver.step(task, state, 1, None)
+                a, (w_new, b_new, _) = state.means.slopes[i], solver.point(task, state)
                 step = eta or 1.0 / (lam * t)
                 mu = 1.0 / (1.0 + step * lam)
                 np.testing.assert_allclose(
@@ -111,7 +111,7 @@ def test_a_first_epoch_without_shrinking_is_one_of_dual_coordinate_ascent(loss: 
             w = w + scale * c[i] * beta[i] * X[i]
             b += bias_rate * c[i] * beta[i]
         solver = Implicit(eta=1.0 / (task.lam * task.epoch_size), shrinking=False, order="given")
-        state = solver.step(task, solver.start(task, None), task.epoch_size, None)
+        state, _ = solver.step(task, solver.start(task, None), task.epoch_size, None)
         point = solver.point(task, state)
         np.testing.assert_allclose(point.beta, beta, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-11)
@@ -131,7 +131,7 @@ def test_a_step_minimises_what_it_is_said_to(loss: str, eta: float, seed: int) -
     x, before, y = rng.normal(size=(1, 3)), 3.0 * rng.normal(size=3), float(rng.choice([-1.0, 1.0]))
     task, lam = Problem(view(x, np.array([y])), make_loss(loss), 0.5), 0.5
     solver = Implicit(eta=eta)
-    after = solver.point(task, solver.step(task, solver.start(task, Point(before, 0.0, None)), 1, None)).w
+    after = solver.point(task, solver.step(task, solver.start(task, Point(before, 0.0, None)), 1, None)[0]).w
 
     def objective(w: np.ndarray) -> float:
         own = task.loss.value(y, float(x[0] @ w))
@@ -155,7 +155,7 @@ def test_no_step_is_too_long(loss: str) -> None:
         solver = Implicit(eta=eta, order="given")
         state = solver.start(task, None)
         for i in range(task.source.n):
-            state = solver.step(task, state, 1, None)
+            state, _ = solver.step(task, state, 1, None)
             a = task.loss.dual_prox(y[i], 0.0, 0.0, float(X[i] @ X[i]) / task.lam)
             np.testing.assert_allclose(solver.point(task, state).w, a * X[i] / task.lam, rtol=1e-9, atol=1e-9)
 
@@ -175,12 +175,12 @@ def test_shrinking_takes_v_in_before_it_vanishes() -> None:
     task = problem(lam=0.9, weighted=False)
     X, y = matrix(task), task.source.y
     solver, w = Implicit(eta=10.0, order="given"), np.zeros(4)
-    state = solver.step(task, solver.start(task, None), 200, None)
+    state, _ = solver.step(task, solver.start(task, None), 200, None)
     for t in range(200):
         i = t % len(y)
         w = w / 10.0 if not X[i].any() else lecture(w, X[i], y[i], 10.0, 0.9)[0]
     np.testing.assert_allclose(solver.point(task, state).w, w, rtol=1e-9)
-    assert 1e-11 < state.walk.s <= 1.0
+    assert 1e-11 < state.cursor.s <= 1.0
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.random import generator, resample, shuffle
+from dualgap.solvers.primal.growing_margin import margin_errors
+from dualgap.solvers.primal.margin_sgd import SGDm, SGDr, SGDs
 from support.problems import linear_data, small_problem
 from support.states import assert_same
 
@@ -76,7 +78,7 @@ class Literal:
     """
 
     def __init__(self, task: Problem) -> None:
-        source, rho = task.source, getattr(task.bias, "rho", 0.0)
+        source, rho = task.source, task.bias.rho
         X = np.column_stack([source.rows.matrix, np.full(source.n, rho)])  # type: ignore[attr-defined]
         self.y = EXACT(source.y[:, None] * X)
         self.q = (self.y * self.y).sum(axis=1)
@@ -118,11 +120,11 @@ class Literal:
 
 
 def assert_equal(state: Any, literal: Literal) -> None:
-    march = state.march
-    assert (march.t, march.T) == (literal.t, literal.T)
-    assert (march.M, march.r) == (literal.M, literal.r)
-    assert pytest.approx(float(literal.L), rel=1e-12) == march.L
-    assert march.a_bias == literal.rho * literal.a[-1]
+    cursor = state.cursor
+    assert cursor.t == literal.t == literal.T * literal.m
+    assert (cursor.sums.M, cursor.sums.r) == (literal.M, literal.r)
+    assert pytest.approx(float(literal.L), rel=1e-12) == cursor.sums.L
+    assert cursor.a_bias == literal.rho * literal.a[-1]
     assert list(state.a) == list(literal.a[:-1])
     assert list(state.errors) == list(literal.I)
 
@@ -137,9 +139,9 @@ def test_the_pseudo_code_with_relative_accuracy(solver: SGDs, lam: float, bias: 
     solver = replace(solver, seed=3)
     state = solver.start(task, None)
     for epoch in range(1, 14):
-        state = solver.step(task, state, task.epoch_size, None)
+        state, _ = solver.step(task, state, task.epoch_size, None)
         literal.epoch(next(orders), solver.multiplicity(epoch), getattr(solver, "splitting", False))
-        assert state.march.epoch == epoch
+        assert state.cursor.epoch == epoch
         assert_equal(state, literal)
     assert state.counts.visits == 13 * task.epoch_size
 
@@ -151,7 +153,7 @@ def test_the_pseudo_code_with_random_selection(lam: float, weighted: bool) -> No
     literal, samples, solver = Literal(task), draws(task, 5), SGDr(seed=5)
     state = solver.start(task, None)
     for _ in range(13):
-        state = solver.step(task, state, task.epoch_size, None)
+        state, _ = solver.step(task, state, task.epoch_size, None)
         literal.epoch(next(samples))
         assert_equal(state, literal)
     np.testing.assert_allclose(
@@ -177,10 +179,10 @@ def test_a_free_bias_takes_its_part_of_each_step(solver: SGDs, bias_step: float)
                     errors[k] += 1
                 t += 1
             b += bias_step * (errors[k] - before) * y[k] / (task.lam * (first + 1))
-        state = solver.step(task, state, 40, None)
+        state, _ = solver.step(task, state, 40, None)
         np.testing.assert_array_equal(state.errors, errors)
         np.testing.assert_allclose(state.a, a, rtol=1e-12, atol=1e-12)
-        assert state.march.b == pytest.approx(b, rel=1e-12)
+        assert state.cursor.b == pytest.approx(b, rel=1e-12)
     assert b != 0.0
 
 
@@ -208,13 +210,13 @@ class TestStoppingRule:
         solver = replace(solver, epsilon=epsilon, f=f, seed=2)
         state = solver.start(task, None)
         for budget in (1, 7, 10**4):
-            state = solver.step(task, state, budget, None)
-        assert solver.finished(state) is not None
+            state, status = solver.step(task, state, budget, None)
+        assert status.ended is not None
         assert_equal(state, literal)
-        assert state.march.epoch == epoch < 199
+        assert state.cursor.epoch == epoch < 199
         assert looks == literal.looks >= 1
         assert state.accurate <= epsilon
-        assert solver.step(task, state, 100, None).counts == state.counts
+        assert solver.step(task, state, 100, None)[0].counts == state.counts
 
     @pytest.mark.parametrize("name", ["sgd-s", "sgd-m"])
     @pytest.mark.parametrize("bias", ["none", "augmented", "exact"])
@@ -224,7 +226,7 @@ class TestStoppingRule:
         assert outcome.reason.name == "epsilon"
         assert "relative accuracy" in outcome.reason.message
         assert outcome.certificate.relative_gap <= 0.2
-        assert outcome.run.state.march.position == -1
+        assert outcome.run.state.cursor.position == -1
 
     @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(2.0)], ids=lambda bias: bias.kind)
     @pytest.mark.parametrize("solver", [SGDs(epsilon=0.125), SGDm(epsilon=0.125)], ids=["s", "m"])
@@ -232,12 +234,12 @@ class TestStoppingRule:
         task, ends = whole(lam=1 / 8, bias=bias), []
         for duals in (True, False):
             chosen = replace(solver, duals=duals)
-            state = chosen.step(task, chosen.start(task, None), 10**4, None)
-            assert chosen.finished(state) is not None
+            state, status = chosen.step(task, chosen.start(task, None), 10**4, None)
+            assert status.ended is not None
             assert state.errors.size == 18 * duals
             assert (chosen.point(task, state).beta is None) is not duals
             ends.append(state)
-        assert ends[0].march == ends[1].march
+        assert ends[0].cursor == ends[1].cursor
         assert ends[1].accurate == pytest.approx(ends[0].accurate, rel=1e-9)
 
     @pytest.mark.parametrize("bias_step", [0.0, 0.01])
@@ -261,22 +263,22 @@ class TestStoppingRule:
         X, y = real()
         common: dict[str, Any] = {"lam": 0.1, "solver": "sgd-s", "tol": 0.0, "max_epochs": 5000}
         coarse = dualgap.fit(X, y, epsilon=0.3, **common)
-        fine = dualgap.fit(X, y, epsilon=0.05, warm=coarse, **common)
+        fine = dualgap.fit(X, y, epsilon=0.05, resume=coarse, **common)
         assert fine.certificate.relative_gap <= 0.05
-        assert fine.state.solver.march.T > coarse.state.solver.march.T
+        assert fine.run.state.cursor.epoch > coarse.run.state.cursor.epoch
 
     def test_a_run_that_has_ended_hands_back_its_model_again(self) -> None:
         X, y = real()
         common: dict[str, Any] = {"lam": 0.1, "solver": "sgd-s", "tol": 0.0, "epsilon": 0.3}
         ended = dualgap.fit(X, y, **common)
-        again = dualgap.fit(X, y, warm=ended, **common)
+        again = dualgap.fit(X, y, resume=ended, **common)
         assert again.certificate == ended.certificate
         assert np.array_equal(again.coef, ended.coef)
 
     def test_without_epsilon_it_never_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Problem, "certify", lambda self, point: pytest.fail("a look at the primal value"))
         task = whole(lam=8.0)
-        state = SGDs().step(task, SGDs().start(task, None), 500, None)
+        state, _ = SGDs().step(task, SGDs().start(task, None), 500, None)
         assert state.counts.visits == 500
 
 
@@ -327,11 +329,12 @@ def test_the_box_and_w_at_the_end_of_every_epoch(solver: SGDs, bias: Any) -> Non
     best = dualgap.fit(X, y, lam=0.02, sample_weight=weight, bias=bias, tol=1e-8).certificate.primal
     state = solver.start(task, None)
     for _ in range(25):
-        state = solver.step(task, state, task.epoch_size, None)
+        state, _ = solver.step(task, state, task.epoch_size, None)
         assert state.errors.min() >= 0
-        assert state.errors.max() <= state.march.T
+        T = state.cursor.t // task.epoch_size
+        assert state.errors.max() <= T
         point = solver.point(task, state)
-        np.testing.assert_allclose(np.abs(point.beta), state.errors / state.march.T, rtol=1e-15)
+        np.testing.assert_allclose(np.abs(point.beta), state.errors / T, rtol=1e-15)
         evaluated = task.evaluate(point)
         np.testing.assert_allclose(point.w, evaluated.w_of_dual, rtol=1e-11, atol=1e-13)
         assert point.b == pytest.approx(evaluated.b, rel=1e-11, abs=1e-13)
@@ -346,13 +349,13 @@ def test_propositions_1_and_2(seed: int, lam: float, random: bool) -> None:
     solver = SGDr(seed=seed) if random else SGDs(seed=seed)
     state = solver.start(task, None)
     for t in range(1, 41):
-        state = solver.step(task, state, 1, None)
+        state, _ = solver.step(task, state, 1, None)
         a2 = sum((Fraction(value) ** 2 for value in state.a), Fraction(0))
-        assert a2 == state.march.r
+        assert a2 == state.cursor.sums.r
         assert a2 <= (R2 - lam_) * t + lam_ * t * t  # (8)
         assert a2 <= R2 * t * t
         if t % 10 == 0 and not random:
-            L = C * Fraction(state.march.M) / state.march.T - a2 / (2 * (lam_ * t) ** 2)
+            L = C * Fraction(state.cursor.sums.M) * 10 / state.cursor.t - a2 / (2 * (lam_ * t) ** 2)
             evaluated = task.evaluate(solver.point(task, state))
             assert evaluated.dual == pytest.approx(float(L * lam_), rel=1e-12, abs=1e-14)  # J = P / lam
 
@@ -365,8 +368,8 @@ def test_margin_errors_become_rare_or_certain_away_from_the_margin() -> None:
     shares = []
     state = solver.start(task, None)
     for _ in range(2):
-        state = solver.step(task, state, 40 * 100 if not shares else 40 * 300, None)
-        shares.append(state.errors / state.march.T)
+        state, _ = solver.step(task, state, 40 * 100 if not shares else 40 * 300, None)
+        shares.append(state.errors / (state.cursor.t // 40))
     over, under = margin > 1.3, margin < 0.7
     assert over.sum() > 5 < under.sum()
     for early, late in ((shares[0][over], shares[1][over]), (1 - shares[0][under], 1 - shares[1][under])):
@@ -380,8 +383,8 @@ def test_counters_of_random_selection_obey_the_box_in_the_limit() -> None:
     state = solver.start(task, None)
     excess = []
     for epochs in (20, 1980):
-        state = solver.step(task, state, epochs * 12, None)
-        T = state.march.t / 12
+        state, _ = solver.step(task, state, epochs * 12, None)
+        T = state.cursor.t / 12
         excess.append(float(np.max(state.errors / T)) - 1.0)
         assert excess[-1] <= 5.0 / math.sqrt(T)
         beta = solver.point(task, state).beta
@@ -398,7 +401,7 @@ class TestWeights:
         even = Problem(
             view(plain.source.rows.matrix, plain.source.y, np.full(18, 4.0)), plain.loss, plain.lam
         )  # type: ignore[attr-defined]
-        ends = [solver.step(task, solver.start(task, None), 200, None) for task in (plain, even)]
+        ends = [solver.step(task, solver.start(task, None), 200, None)[0] for task in (plain, even)]
         assert_same(*ends)
 
     @pytest.mark.parametrize("solver", [SGDs(), SGDm(), SGDr()], ids=["s", "m", "r"])
@@ -407,11 +410,11 @@ class TestWeights:
         here = np.arange(40) % 3 > 0
         without = Problem(view(X[here], y[here]), make_loss("hinge"), 0.03)
         zeros = Problem(view(X, y, here.astype(float)), make_loss("hinge"), 0.03)
-        short, long = (solver.step(task, solver.start(task, None), 300, None) for task in (without, zeros))
+        short, long = (solver.step(task, solver.start(task, None), 300, None)[0] for task in (without, zeros))
         assert np.array_equal(short.a, long.a)
         assert np.array_equal(short.errors, long.errors[here])
         assert not long.errors[~here].any()
-        assert short.march == long.march
+        assert short.cursor == long.cursor
 
     @pytest.mark.parametrize("name", ["sgd-s", "sgd-m", "sgd-r"])
     def test_whole_weights_have_the_optimum_of_repeated_rows(self, name: str) -> None:
@@ -429,10 +432,10 @@ class TestWeights:
 def test_float32_is_the_same_where_float32_is_exact(solver: Any) -> None:
     task = whole()
     narrow, wide = (replace(solver, precision=precision) for precision in ("float32", "float64"))
-    left, right = (chosen.step(task, chosen.start(task, None), 300, None) for chosen in (narrow, wide))
+    left, right = (chosen.step(task, chosen.start(task, None), 300, None)[0] for chosen in (narrow, wide))
     assert (left.a.dtype, right.a.dtype) == (np.float32, np.float64)
     assert np.array_equal(left.a, right.a)
-    assert left.march == right.march
+    assert left.cursor == right.cursor
     assert narrow.point(task, left).w.dtype == np.float64
 
 
@@ -453,9 +456,10 @@ def test_budgets_make_no_difference(solver: Any, bias: Any) -> None:
     task = Problem(view(X, y, 1.0 + np.arange(40) % 3), make_loss("hinge"), 0.1, bias)
     ends = []
     for size in (1, 7, 1000):
-        state = solver.start(task, None)
-        while state.counts.visits < 430 and solver.finished(state) is None:
-            state = solver.step(task, state, min(size, 430 - state.counts.visits), None)
+        state, ended = solver.start(task, None), None
+        while state.counts.visits < 430 and ended is None:
+            state, status = solver.step(task, state, min(size, 430 - state.counts.visits), None)
+            ended = status.ended
         ends.append(state)
     assert_same(ends[0], ends[1])
     assert_same(ends[0], ends[2])
@@ -467,8 +471,8 @@ def test_a_resumed_run_is_the_same(name: str, options: dict[str, Any], tmp_path:
     common: dict[str, Any] = {"lam": 0.03, "solver": name, "tol": 0.0, "max_epochs": None, **options}
     long = dualgap.fit(X, y, max_visits=1033, **common)
     dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_visits=517, **common))
-    resumed = dualgap.fit(X, y, max_visits=1033, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
-    assert_same(long.state, resumed.state)
+    resumed = dualgap.fit(X, y, max_visits=1033, resume=dualgap.load_state(tmp_path / "run.npz"), **common)
+    assert_same(long.run.state, resumed.run.state)
     assert long.certificate == resumed.certificate
 
 
@@ -481,7 +485,7 @@ def test_a_step_costs_the_entries_of_its_row_whatever_d_is() -> None:
         for d in (10_000, 10_000_000):
             X = sp.csr_matrix((small.data, small.indices, small.indptr), shape=(60, d))
             task = Problem(view(X, y), make_loss("hinge"), 0.01)
-            counts.append(solver.step(task, solver.start(task, None), 300, None).counts)
+            counts.append(solver.step(task, solver.start(task, None), 300, None)[0].counts)
         assert counts[0] == counts[1]
         assert counts[0].entries <= 2 * 6 * small.nnz
 
@@ -491,15 +495,15 @@ def test_a_step_costs_the_entries_of_its_row_whatever_d_is() -> None:
     [
         ("sgd-s", {"epsilon": -0.1}, "epsilon=-0.1 must be a finite number >= 0"),
         ("sgd-m", {"epsilon": math.nan}, "epsilon=nan must be a finite number >= 0"),
-        ("sgd-s", {"f": 0.9}, "f=0.9 must be a number >= 1"),
-        ("sgd-m", {"f": math.inf}, "f=inf must be a number >= 1"),
+        ("sgd-s", {"f": 0.9}, "f=0.9 must be a finite number >= 1"),
+        ("sgd-m", {"f": math.inf}, "f=inf must be a finite number >= 1"),
         ("sgd-s", {"precision": "half"}, "precision='half' must be one of float64, float32"),
         ("sgd-r", {"precision": "float16"}, "precision='float16' must be one of float64, float32"),
-        ("sgd-m", {"times": 0}, "times=0 must be at least 1"),
-        ("sgd-m", {"cycle": 0}, "cycle=0 must be at least 1"),
-        ("sgd-m", {"below": -1}, "below=-1 must be at least 1"),
+        ("sgd-m", {"times": 0}, "times=0 must be a whole number >= 1"),
+        ("sgd-m", {"cycle": 0}, "cycle=0 must be a whole number >= 1"),
+        ("sgd-m", {"below": -1}, "below=-1 must be a whole number >= 1"),
         ("sgd-m", {"times": 1.5}, "times=1.5 of solver 'sgd-m' must be of type int"),
-        ("sgd-r", {"polish": -1}, "polish=-1 must be a number of sweeps >= 0"),
+        ("sgd-r", {"polish": -1}, "polish=-1 must be a whole number >= 0"),
         ("sgd-r", {"bias_step": -0.5}, "bias_step=-0.5 must be a finite number >= 0"),
         ("sgd-r", {"epsilon": 0.1}, "solver 'sgd-r' has no option 'epsilon'"),
         ("sgd-s", {"loss": "logistic"}, "cannot train with the loss 'logistic'"),

@@ -23,6 +23,7 @@ from dualgap.data.sources import view
 from dualgap.runtime import jit
 from dualgap.runtime.errors import InputError
 from dualgap.solvers.primal import pegasos
+from dualgap.solvers.primal.margin_sgd import SGDr
 from dualgap.solvers.primal.pegasos import SAMPLINGS, Pegasos, excess_bound
 from support.problems import linear_data, small_problem
 from support.states import assert_same
@@ -39,8 +40,8 @@ problem = partial(small_problem, n=20, d=4, lam=0.02, seed=6, noise=1.0, weighte
 
 def model(state: Any) -> np.ndarray:
     """w and b."""
-    walk = state.walk
-    return np.append(walk.s * state.v, walk.s * walk.v_bias + walk.b)
+    cursor = state.cursor
+    return np.append(cursor.scaled.s * state.model.v, cursor.scaled.s * cursor.scaled.v_bias + cursor.b)
 
 
 class Literal:
@@ -48,7 +49,7 @@ class Literal:
 
     def __init__(self, task: Problem, solver: Pegasos) -> None:
         source = task.source
-        self.rho = getattr(task.bias, "rho", 0.0)
+        self.rho = task.bias.rho
         self.X = np.column_stack([source.rows.matrix, np.full(source.n, self.rho)])  # type: ignore[attr-defined]
         self.y, self.share = source.y, source.weight * task.epoch_size / task.total_weight
         self.lam, self.solver = task.lam, solver
@@ -79,16 +80,16 @@ def compare(task: Problem, solver: Pegasos, steps: int) -> tuple[Any, Literal, l
     """Both, step by step, on the rows that the solver draws."""
     literal, state, batches = Literal(task, solver), solver.start(task, None), []
     for _ in range(steps):
-        state = solver.step(task, state, solver.k, None)
-        walk = state.walk
-        batches.append(state.picks[walk.position - solver.k : walk.position].copy())
+        state, _ = solver.step(task, state, solver.k, None)
+        cursor = state.cursor
+        batches.append(state.order.picks[cursor.position - solver.k : cursor.position].copy())
         literal.step(batches[-1])
         scale = np.abs(literal.model).max()
         np.testing.assert_allclose(model(state), literal.model, rtol=1e-9, atol=1e-11 * scale)
-        assert walk.t == literal.t
-        assert list(state.errors) == list(literal.errors)
+        assert cursor.t == literal.t
+        assert list(state.model.errors) == list(literal.errors)
         if solver.projection:
-            assert walk.square == pytest.approx(literal.w @ literal.w, rel=1e-9)
+            assert cursor.scaled.square == pytest.approx(literal.w @ literal.w, rel=1e-9)
             assert math.sqrt(task.lam * (literal.w @ literal.w)) <= 1.0 + 1e-12
     assert state.counts.visits == steps * solver.k
     assert state.counts.updates == literal.errors.sum()
@@ -116,7 +117,7 @@ def test_the_pseudo_code_with_weights_and_biases(bias: Any, k: int) -> None:
 def test_a_batch_without_loss_may_not_count(projection: bool) -> None:
     task = problem(noise=0.0, lam=1e-4)
     state, _, _ = compare(task, Pegasos(skip_lossless=True, projection=projection, seed=1), 120)
-    assert 1 < state.walk.t < state.walk.steps == 120
+    assert 1 < state.cursor.t < state.cursor.steps == 120
 
 
 class TestSampling:
@@ -137,8 +138,8 @@ class TestSampling:
         task, solver = problem(), Pegasos(k=7, sampling=sampling, seed=3)
         state, batches = solver.start(task, None), []
         for _ in range(1500):
-            state = solver.step(task, state, 7, None)
-            batches.append(state.picks[state.walk.position - 7 : state.walk.position].copy())
+            state, _ = solver.step(task, state, 7, None)
+            batches.append(state.order.picks[state.cursor.position - 7 : state.cursor.position].copy())
         distinct = sum(len(set(batch)) == 7 for batch in batches)
         assert distinct == 1500 if sampling == "distinct" else 0 < distinct < 1000
         assert chisquare(np.bincount(np.concatenate(batches), minlength=20)).pvalue > 1e-4
@@ -150,7 +151,7 @@ class TestSampling:
         monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, 2**32 - 1, dtype=dtype))
         state = Pegasos(k=2, sampling="distinct").start(task, None)
         monkeypatch.undo()
-        assert state.picks.max() < 20
+        assert state.order.picks.max() < 20
 
 
 class TestEquivalences:
@@ -162,7 +163,7 @@ class TestEquivalences:
         for t in range(1, 200):
             slope = task.lam * w - (c * y * (y * (X @ w) < 1.0)) @ X
             w = w - slope / (task.lam * t)
-            state = solver.step(task, state, 20, None)
+            state, _ = solver.step(task, state, 20, None)
             np.testing.assert_allclose(model(state)[:-1], w, rtol=1e-10, atol=1e-12)
 
     def test_then_whole_weights_are_rows_repeated(self) -> None:
@@ -173,7 +174,7 @@ class TestEquivalences:
         ends = []
         for task in (here, there):
             solver = Pegasos(k=task.epoch_size, sampling="distinct")
-            ends.append(model(solver.step(task, solver.start(task, None), 300 * solver.k, None)))
+            ends.append(model(solver.step(task, solver.start(task, None), 300 * solver.k, None)[0]))
         np.testing.assert_allclose(ends[0], ends[1], rtol=1e-9)
 
     @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(2.0), ExactBias()], ids=lambda bias: bias.kind)
@@ -182,8 +183,11 @@ class TestEquivalences:
         left, right = Pegasos(seed=8), SGDr(seed=8)
         ours, theirs = left.start(task, None), right.start(task, None)
         for budget in (1, 19, 500, 1480):
-            ours, theirs = left.step(task, ours, budget, None), right.step(task, theirs, budget, None)
-            assert np.array_equal(ours.errors, theirs.errors)
+            (ours, _), (theirs, _) = (
+                left.step(task, ours, budget, None),
+                right.step(task, theirs, budget, None),
+            )
+            assert np.array_equal(ours.model.errors, theirs.errors)
             for mine, other in zip(left.point(task, ours), right.point(task, theirs), strict=True):
                 np.testing.assert_allclose(mine, other, rtol=1e-10, atol=1e-12)
 
@@ -198,9 +202,10 @@ class TestEquivalences:
         ):
             state: Any = solver.start(task, None)
             for count, value in zip(counters, w, strict=True):
-                state = solver.step(task, state, 1, None)
-                assert state.errors[0] == count
-                assert solver.point(task, state).w[0] == pytest.approx(value, rel=1e-15)
+                state, _ = solver.step(task, state, 1, None)
+                point = solver.point(task, state)
+                assert (state.model if isinstance(solver, Pegasos) else state).errors[0] == count
+                assert point.w[0] == pytest.approx(value, rel=1e-15)
 
     def test_a_random_start_is_erased_by_the_first_step(self) -> None:
         for options in ({}, {"projection": True}, {"output": "average"}):
@@ -209,7 +214,10 @@ class TestEquivalences:
             state = inside.start(task, None)
             assert 0.0 < np.linalg.norm(model(state)) <= 1.0 / math.sqrt(task.lam)
             before = model(state).copy()
-            state, other = inside.step(task, state, 1, None), zero.step(task, zero.start(task, None), 1, None)
+            (state, _), (other, _) = (
+                inside.step(task, state, 1, None),
+                zero.step(task, zero.start(task, None), 1, None),
+            )
             # the row's loss may be 0 inside the ball, but then w is 0 after it
             assert np.array_equal(model(state), model(other)) or not model(state).any()
             if "output" in options:
@@ -220,7 +228,8 @@ class TestEquivalences:
     def test_starts_fill_the_ball(self) -> None:
         task = problem(d=2)
         radius = [
-            np.linalg.norm(Pegasos(first_w="ball", seed=seed).start(task, None).v) for seed in range(300)
+            np.linalg.norm(Pegasos(first_w="ball", seed=seed).start(task, None).model.v)
+            for seed in range(300)
         ]
         share = np.square(radius) * task.lam  # uniform where points are, in two dimensions
         assert chisquare(np.histogram(share, bins=5, range=(0.0, 1.0))[0]).pvalue > 1e-4
@@ -230,7 +239,7 @@ def iterates(solver: Pegasos, task: Problem, steps: int) -> tuple[list[np.ndarra
     state = solver.start(task, None)
     found = [model(state)]
     for _ in range(steps):
-        state = solver.step(task, state, 1, None)
+        state, _ = solver.step(task, state, 1, None)
         found.append(model(state))
     return found, state
 
@@ -288,10 +297,10 @@ class TestNumbers:
         task, solver = problem(lam=1e-4, bias=AugmentedBias(3.0)), Pegasos(k=k, projection=True)
         state = solver.start(task, None)
         for _ in range(5):
-            state = solver.step(task, state, 300_000 if jit.compiled else 1500, None)
-            walk = state.walk
-            true = walk.s**2 * (state.v @ state.v + (walk.v_bias / 3.0) ** 2)
-            assert walk.square == pytest.approx(true, rel=1e-9)
+            state, _ = solver.step(task, state, 300_000 if jit.compiled else 1500, None)
+            cursor = state.cursor
+            true = cursor.scaled.s**2 * (state.model.v @ state.model.v + (cursor.scaled.v_bias / 3.0) ** 2)
+            assert cursor.scaled.square == pytest.approx(true, rel=1e-9)
             assert task.lam * true <= 1.0 + 1e-9
 
     @pytest.mark.parametrize("size", [1e3, 1e6, 1e9])
@@ -304,7 +313,7 @@ class TestNumbers:
         )
         state = solver.start(task, None)
         for _ in range(30):
-            state = solver.step(task, state, 4, None)
+            state, _ = solver.step(task, state, 4, None)
             assert math.sqrt(lam) * np.linalg.norm(model(state)) <= 1.0 + 1e-6
 
     def test_a_tiny_scale_is_taken_in(self) -> None:
@@ -312,9 +321,9 @@ class TestNumbers:
         X, y = data()
         task = Problem(view(1e5 * X, y), make_loss("hinge"), 1e-10)
         solver = Pegasos(projection=True, seed=4)
-        after = solver.step(task, solver.start(task, None), 1, None)
-        assert after.walk.s == 1.0
-        assert np.linalg.norm(after.v) == pytest.approx(1.0 / math.sqrt(task.lam), rel=1e-12)
+        after, _ = solver.step(task, solver.start(task, None), 1, None)
+        assert after.cursor.scaled.s == 1.0
+        assert np.linalg.norm(after.model.v) == pytest.approx(1.0 / math.sqrt(task.lam), rel=1e-12)
         compare(task, solver, 60)
 
     @pytest.mark.parametrize("options", [{}, {"projection": True}, {"k": 8, "projection": True}])
@@ -328,8 +337,8 @@ class TestNumbers:
         for scale in (1.0, 1e-3):
             outcome = dualgap.fit(scale * X, y, C=10.0, solver="pegasos", tol=0.0, max_epochs=10, **options)
             state = outcome.run.state
-            assert np.isfinite(state.v).all()
-            assert 0.0 < state.walk.s <= 1.0
+            assert np.isfinite(state.model.v).all()
+            assert 0.0 < state.cursor.scaled.s <= 1.0
             assert math.isfinite(outcome.certificate.gap)
             if "projection" in options:
                 assert np.linalg.norm(model(state)) <= (1.0 + 1e-9) / math.sqrt(outcome.problem.lam)
@@ -342,7 +351,7 @@ class TestNumbers:
         for d in (10_000, 10_000_000):
             X = sp.csr_matrix((small.data, small.indices, small.indptr), shape=(60, d))
             task = Problem(view(X, y), make_loss("hinge"), 0.01)
-            counts.append(solver.step(task, solver.start(task, None), 300, None).counts)
+            counts.append(solver.step(task, solver.start(task, None), 300, None)[0].counts)
         assert counts[0] == counts[1]
         assert counts[0].entries <= 2 * 300 * int(np.diff(small.indptr).max())
 
@@ -375,7 +384,7 @@ class TestRandomStopping:
 
     def test_the_step_is_drawn_uniformly(self) -> None:
         task = problem()
-        stops = [Pegasos(stop_within=10, seed=seed).start(task, None).stop_at for seed in range(400)]
+        stops = [Pegasos(stop_within=10, seed=seed).start(task, None).attempt.stop_at for seed in range(400)]
         assert set(stops) == set(range(1, 11))
         assert chisquare(np.bincount(stops)[1:]).pvalue > 1e-4
 
@@ -387,33 +396,37 @@ class TestRandomStopping:
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", tol=0.0, stop_within=800, seed=3, **options)
         state = outcome.run.state
         assert outcome.reason.name == "random stop"
-        assert outcome.certificate.gap <= state.bound == excess_bound(outcome.problem, 800, "k" in options)
-        assert state.walk.steps == state.stop_at <= 800
-        assert f"step {state.stop_at:,}, drawn from 800, after 1 attempt: " in outcome.reason.message
+        assert (
+            outcome.certificate.gap
+            <= state.attempt.bound
+            == excess_bound(outcome.problem, 800, "k" in options)
+        )
+        assert state.cursor.steps == state.attempt.stop_at <= 800
+        assert f"step {state.attempt.stop_at:,}, drawn from 800, after 1 attempt: " in outcome.reason.message
 
     def test_a_bad_model_is_tried_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         bound = 0.06
         monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: bound)
         task, solver = problem(n=60, lam=0.05), Pegasos(stop_within=200, seed=1)
         state, stops = solver.start(task, None), []
-        while not state.accepted:
-            assert state.attempt == len(stops) + 1 < 100
-            assert state.walk.steps == 0
+        while not state.attempt.accepted:
+            assert state.attempt.number == len(stops) + 1 < 100
+            assert state.cursor.steps == 0
             last = Literal(task, solver)
-            stops.append(state.stop_at)
+            stops.append(state.attempt.stop_at)
             for _ in range(stops[-1]):
-                state = solver.step(task, state, 1, None)
-                if state.walk.steps > 0:  # else it has begun anew
-                    last.step(state.picks[state.walk.position - 1 : state.walk.position])
+                state, status = solver.step(task, state, 1, None)
+                if state.cursor.steps > 0:  # else it has begun anew
+                    last.step(state.order.picks[state.cursor.position - 1 : state.cursor.position])
             assert state.counts.visits == sum(stops)
         assert len(stops) > 1
         # nothing is left of the attempts before
         np.testing.assert_allclose(model(state), last.model, rtol=1e-9)
-        assert np.array_equal(state.errors, last.errors)
+        assert np.array_equal(state.model.errors, last.errors)
         point = solver.point(task, state)
         better = solver.improve_dual(task, point.beta, point.b, state.counts.visits)
         assert task.certify(point._replace(beta=better)).gap <= bound
-        assert f"after {len(stops)} attempts" in solver.finished(state).message
+        assert f"after {len(stops)} attempts" in status.ended.message
 
     def test_where_the_bound_is_impossible_a_limit_ends_the_run(
         self, monkeypatch: pytest.MonkeyPatch
@@ -422,7 +435,7 @@ class TestRandomStopping:
         X, y = data()
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", tol=0.0, stop_within=30, max_epochs=20)
         assert outcome.reason.name == "max_epochs"
-        assert outcome.run.state.attempt > 5
+        assert outcome.run.state.attempt.number > 5
         assert outcome.trace[-1].visits == 400
 
 
@@ -445,13 +458,13 @@ def test_budgets_make_no_difference(options: dict[str, Any], monkeypatch: pytest
     solver = Pegasos(seed=9, **options)
     for size in (1, 7, 1000):
         state = solver.start(task, None)
-        state.picks[:] = 0
+        state.order.picks[:] = 0
         while state.counts.visits < 420:
-            state = solver.step(task, state, min(size, 420 - state.counts.visits), None)
+            state, _ = solver.step(task, state, min(size, 420 - state.counts.visits), None)
         ends.append(state)
     assert_same(ends[0], ends[1])
     assert_same(ends[0], ends[2])
-    assert ends[0].attempt > 5 or "stop_within" not in options
+    assert ends[0].attempt.number > 5 or "stop_within" not in options
 
 
 @pytest.mark.parametrize(
@@ -473,8 +486,8 @@ def test_a_resumed_run_is_the_same(
     }
     long = dualgap.fit(X, y, max_visits=1033, **common)
     dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_visits=517, **common))
-    resumed = dualgap.fit(X, y, max_visits=1033, warm=dualgap.load_state(tmp_path / "run.npz"), **common)
-    assert_same(long.state, resumed.state)
+    resumed = dualgap.fit(X, y, max_visits=1033, resume=dualgap.load_state(tmp_path / "run.npz"), **common)
+    assert_same(long.run.state, resumed.run.state)
     assert long.certificate == resumed.certificate
 
 
@@ -484,13 +497,13 @@ class TestDualPoints:
     def test_without_projection_counters_make_w_up_to_clipping(self, sampling: str, skip: bool) -> None:
         task = problem(weighted=True, lam=0.3)
         solver = Pegasos(k=2, sampling=sampling, skip_lossless=skip, seed=1)
-        state = solver.step(task, solver.start(task, None), 2000, None)
-        share = state.errors * 20 / (2 * state.walk.t)
+        state, _ = solver.step(task, solver.start(task, None), 2000, None)
+        share = state.model.errors * 20 / (2 * state.cursor.t)
         w, _ = task.model_of(task.source.y * share, 0.0)
         np.testing.assert_allclose(w, model(state)[:-1], rtol=1e-10)
         point = solver.point(task, state)
         np.testing.assert_allclose(point.beta, task.source.y * np.minimum(share, 1.0), rtol=1e-14)
-        assert (state.walk.t < state.walk.steps) == skip
+        assert (state.cursor.t < state.cursor.steps) == skip
         assert math.isfinite(task.evaluate(point).dual)
 
     @pytest.mark.parametrize("solver", [Pegasos(polish=1), Pegasos(polish=3), SGDr(polish=1)])
@@ -545,7 +558,7 @@ class TestDualPoints:
             "max_epochs": None,
         }
         plain, polished = (dualgap.fit(X, y, polish=sweeps, **common) for sweeps in (0, 1))
-        point = plain.solver.point(plain.problem, plain.state.solver)
+        point = plain.solver.point(plain.problem, plain.run.state)
         assert np.array_equal(plain.dual, point.beta)
         assert np.array_equal(
             polished.dual, polished.solver.improve_dual(polished.problem, point.beta, 0.0, 50)
@@ -566,14 +579,14 @@ class TestDualPoints:
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", duals=False, polish=0, tol=0.0, max_epochs=5)
         assert outcome.dual is None
         assert outcome.dual_origin == "none"
-        assert outcome.run.state.errors.size == 0
+        assert outcome.run.state.model.errors.size == 0
         assert dualgap.fit(X, y, lam=0.05, solver="pegasos", duals=False, tol=0.05).converged
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"k": 0}, "k=0 must be a number of rows >= 1"),
+        ({"k": 0}, "k=0 must be a whole number >= 1"),
         ({"k": 4}, "k=4 is more than the 3 rows there are"),
         ({"k": 3, "sample_weight": [1, 0, 1]}, "k=3 is more than the 2 rows there are"),
         ({"sampling": "none"}, "sampling='none' must be one of replacement, distinct, epochs"),
@@ -585,11 +598,11 @@ class TestDualPoints:
             {"k": 2, "output": "average", "T0": 250, "max_visits": 500},
             "T0=250 is beyond the run of 250 steps of 2 rows",
         ),
-        ({"stop_within": -1}, "stop_within=-1 must be a number of steps >= 0"),
+        ({"stop_within": -1}, "stop_within=-1 must be a whole number >= 0"),
         ({"stop_within": 9000}, "stop_within=9000 is beyond the run of 3000 steps"),
         ({"k": 2, "stop_within": 2000}, "stop_within=2000 is beyond the run of 1500 steps"),
         ({"stop_within": 5, "output": "average"}, "leave out output='average'"),
-        ({"polish": -1}, "polish=-1 must be a number of sweeps >= 0"),
+        ({"polish": -1}, "polish=-1 must be a whole number >= 0"),
         ({"bias_step": math.nan}, "bias_step=nan must be a finite number >= 0"),
         ({"precision": "float32"}, "solver 'pegasos' has no option 'precision'"),
         ({"loss": "squared-hinge"}, "cannot train with the loss 'squared-hinge'"),
@@ -606,7 +619,7 @@ def test_bad_options(options: dict[str, Any], complaint: str) -> None:
 def test_the_last_step_of_a_run_may_be_the_first_of_its_window() -> None:
     X, y = np.eye(3), np.array([1, -1, 1])
     outcome = dualgap.fit(X, y, solver="pegasos", k=2, output="average", T0=249, max_visits=500, tol=0.0)
-    assert outcome.run.state.walk.steps == 250
+    assert outcome.run.state.cursor.steps == 250
 
 
 @pytest.mark.parametrize("options", [{"lam": 0.3}, {"sampling": "epochs"}, {"skip_lossless": True}])

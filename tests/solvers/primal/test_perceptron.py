@@ -44,7 +44,7 @@ problem = partial(
 
 
 def run(solver: Any, task: Problem, steps: int) -> Any:
-    return solver.step(task, solver.start(task, None), steps, None)
+    return solver.step(task, solver.start(task, None), steps, None)[0]
 
 
 def written(
@@ -108,7 +108,7 @@ class TestAsWritten:
         a, b = averaged.point(task, left), voted.point(task, right)
         np.testing.assert_allclose(b.w, a.w, rtol=1e-13, atol=1e-13)
         assert b.b == pytest.approx(a.b, rel=1e-12, abs=1e-12)
-        assert left.counts.updates == right.counts.updates == right.used
+        assert left.counts.updates == right.counts.updates == right.cursor.used
         assert left.counts.visits == right.counts.visits == 100
 
 
@@ -144,10 +144,10 @@ class TestVote:
             X, y, lam=0.1, solver="perceptron", voted=True, max_visits=3000, max_epochs=None, tol=0.0
         )
         state: Any = outcome.run.state
-        assert state.used > 1024
-        assert (np.diff(state.born[: state.used]) > 0).all()
-        i = state.mistakes[: state.used]
-        np.testing.assert_allclose((y[i, None] * X[i]).sum(axis=0), state.w, rtol=1e-9)
+        assert state.cursor.used > 1024
+        assert (np.diff(state.model.born[: state.cursor.used]) > 0).all()
+        i = state.model.mistakes[: state.cursor.used]
+        np.testing.assert_allclose((y[i, None] * X[i]).sum(axis=0), state.model.w, rtol=1e-9)
         assert (np.abs(vote(outcome, X)) <= 1.0).all()
 
     def test_errors(self) -> None:
@@ -185,13 +185,15 @@ class TestLimitOfSGD:
         expected = run(Perceptron(), task, 200)
         state = run(SGD(eta0=2.0**60, learning_rate="constant"), task, 200)
         assert state.counts.updates == expected.counts.updates
-        np.testing.assert_allclose(state.v * 2.0**-60, expected.v, rtol=1e-12)
+        np.testing.assert_allclose(state.model.v * 2.0**-60, expected.model.v, rtol=1e-12)
 
     def test_a_margin_is_that_of_the_hinge_at_rate_1(self) -> None:
         task = problem()
         expected = run(Perceptron(margin=3.0), task, 150)
         hinge = Problem(task.source, make_loss("hinge:margin=3.5"), 0.0)  # whole numbers: <= 3 is < 3.5
-        assert np.array_equal(run(SGD(eta0=1.0, learning_rate="constant"), hinge, 150).v, expected.v)
+        assert np.array_equal(
+            run(SGD(eta0=1.0, learning_rate="constant"), hinge, 150).model.v, expected.model.v
+        )
 
 
 @settings(deadline=None, max_examples=50)
@@ -216,7 +218,7 @@ def test_on_separable_rows_it_ends_with_a_model_that_makes_no_mistakes() -> None
     X += 0.1 * y[:, None] * np.array([1.0, 2.0, -1.0])
     outcome = dualgap.fit(X, y, lam=0.0, solver="perceptron", max_epochs=100)
     state: Any = outcome.run.state
-    assert (y * (X @ state.v) > 0.0).all()
+    assert (y * (X @ state.model.v) > 0.0).all()
     assert outcome.certificate.dual == 0.0
 
 

@@ -24,7 +24,7 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.solvers import SOLVERS, can_have, can_train
-from dualgap.solvers.primal.descent import model_of
+from dualgap.solvers.primal.descent import last_iterate
 from dualgap.solvers.primal.rates import RATES
 from dualgap.solvers.primal.sgd import SGD
 from support.problems import small_problem
@@ -50,7 +50,7 @@ def longest(task: Problem, inverse: np.ndarray | None = None) -> float:
     """M^2, with the constant feature where there is one."""
     X = dense(task)
     square = np.einsum("ij,jk,ik->i", X, np.eye(X.shape[1]) if inverse is None else inverse, X)
-    return float(np.max(shares(task) * (square + getattr(task.bias, "rho", 0.0) ** 2)))
+    return float(np.max(shares(task) * (square + task.bias.rho**2)))
 
 
 class Written(NamedTuple):
@@ -88,7 +88,7 @@ def written(
             mean_b = r_before / r * mean_b + (r - r_before) / r * b
         w = w - eta(t) * S_inverse @ (task.lam * w + gradient * X[i])
         if task.bias.kind == "augmented":
-            b = b - eta(t) * (task.lam * b + gradient * getattr(task.bias, "rho", 0.0) ** 2)
+            b = b - eta(t) * (task.lam * b + gradient * task.bias.rho**2)
         elif task.bias.kind == "exact":
             b = b - eta(t) * bias_step * gradient
         ws.append(w)
@@ -112,12 +112,12 @@ def in_order(task: Problem, steps: int) -> list[int]:
 
 
 def run(solver: SGD, task: Problem, steps: int, warm: Point | None = None) -> Any:
-    return solver.step(task, solver.start(task, warm), steps, None)
+    return solver.step(task, solver.start(task, warm), steps, None)[0]
 
 
 def last(state: Any) -> tuple[np.ndarray, float]:
     """The last iterate, whatever the solver hands back."""
-    return model_of(state._replace(u=np.zeros(0)))
+    return last_iterate(state)
 
 
 def assert_close(found: Any, expected: Any, rtol: float = 1e-10) -> None:
@@ -156,8 +156,8 @@ class TestAsWritten:
         task, solver = problem(), SGD(eta0=0.2, order=order, seed=5)
         state, picks = solver.start(task, None), []
         for _ in range(3):
-            state = solver.step(task, state, task.epoch_size, None)
-            picks.append(state.picks.copy())
+            state, _ = solver.step(task, state, task.epoch_size, None)
+            picks.append(state.order.picks.copy())
         assert len({tuple(epoch) for epoch in picks}) == 3
         assert all(set(epoch) <= set(np.flatnonzero(task.source.weight)) for epoch in picks)
         if order == "permutation":
@@ -333,7 +333,7 @@ class TestMeans:
         task, solver = problem(), SGD(eta0=0.1, average=True, T0=50)
         state = run(solver, task, 49)
         assert np.array_equal(solver.point(task, state).w, last(state)[0])
-        state = solver.step(task, state, 1, None)
+        state, _ = solver.step(task, state, 1, None)
         before = last(run(solver, task, 49))[0]
         assert_close(solver.point(task, state).w, before)  # the mean of one iterate, the one before the step
 
@@ -409,7 +409,7 @@ class TestWithoutRegulariser:
         assert outcome.reason.name == "gap"
 
     @pytest.mark.parametrize(
-        "name", [name for name, solver in SOLVERS.items() if not getattr(solver, "unregularised", False)]
+        "name", [name for name, solver in SOLVERS.items() if not solver.capabilities.unregularised]
     )
     def test_the_others_refuse_it_in_one_line(self, name: str) -> None:
         X, y = np.eye(4), np.array([1, -1, 1, -1])
@@ -445,7 +445,7 @@ class TestWithoutRegulariser:
         ({"weights": "half"}, "weights='half' must be one of full, simple"),
         ({"order": "sideways"}, "order='sideways' must be one of given, permutation, random"),
         ({"precision": "float16"}, "precision='float16' must be one of float64, float32"),
-        ({"T0": 0}, "T0=0 must be a step >= 1"),
+        ({"T0": 0}, "T0=0 must be a whole number >= 1"),
         ({"T0": 5}, "T0=5 goes with average=true"),
         ({"average": True, "T0": 100, "max_visits": 100}, "T0=100 is beyond the run of 100 steps"),
         ({"average": True, "T0": 100, "max_epochs": 2}, "T0=100 is beyond the run of 16 steps"),
@@ -475,8 +475,8 @@ def watched(solver: SGD, task: Problem, steps: int) -> Steps:
     state = solver.start(task, None)
     rows, models = [], [last(state)[0]]
     for _ in range(steps):
-        state = solver.step(task, state, 1, None)
-        rows.append(int(state.picks[state.walk.position - 1]))
+        state, _ = solver.step(task, state, 1, None)
+        rows.append(int(state.order.picks[state.cursor.position - 1]))
         models.append(last(state)[0])
     return Steps(rows, models, solver.point(task, state).w)
 

@@ -39,7 +39,7 @@ def written(task: Problem, steps: int, eta0: float, skip: int, bias_step: float)
     X, y, lam = task.source.rows.matrix, task.source.y, task.lam  # type: ignore[attr-defined]
     share = task.source.weight * (task.epoch_size / task.total_weight)
     rows = np.flatnonzero(task.source.weight)
-    rho = getattr(task.bias, "rho", 0.0)
+    rho = task.bias.rho
     X = np.column_stack([X, np.full(len(y), rho)])
     w, b, B, due, secants = np.zeros(X.shape[1]), 0.0, np.full(X.shape[1], eta0), False, 0
     for t in range(1, steps + 1):
@@ -64,7 +64,7 @@ def written(task: Problem, steps: int, eta0: float, skip: int, bias_step: float)
 
 
 def run(solver: SGDQN, task: Problem, steps: int) -> Any:
-    return solver.step(task, solver.start(task, None), steps, None)
+    return solver.step(task, solver.start(task, None), steps, None)[0]
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared", "logistic"])
@@ -73,12 +73,12 @@ def test_as_written(loss: str) -> None:
         task = problem(loss, bias=BIASES[bias])
         solver = SGDQN(eta0=0.1, skip=skip, order="given", bias_step=0.3)
         state = run(solver, task, 150)
-        assert state.skip == skip
+        assert state.model.skip == skip
         expected = written(task, 150, 0.1, skip, 0.3)
         assert expected.secants > 5
-        np.testing.assert_allclose(state.B, expected.B[:-1], rtol=1e-9)
+        np.testing.assert_allclose(state.model.B, expected.B[:-1], rtol=1e-9)
         if bias == "augmented":
-            assert state.walk.b_rate == pytest.approx(expected.B[-1], rel=1e-9)
+            assert state.cursor.b_rate == pytest.approx(expected.B[-1], rel=1e-9)
         point = solver.point(task, state)
         np.testing.assert_allclose(point.w, expected.w, rtol=1e-9, atol=1e-11)
         assert point.b == pytest.approx(expected.b, rel=1e-9, abs=1e-11)
@@ -89,14 +89,14 @@ def test_rates_never_rise_and_secants_keep_within_their_bounds(loss: str) -> Non
     task = problem(loss)
     lam, solver = task.lam, SGDQN(eta0=0.3, skip=4, seed=1)
     state = solver.start(task, None)
-    before, found = state.B.copy(), []
+    before, found = state.model.B.copy(), []
     for _ in range(300):
-        state = solver.step(task, state, 1, None)
-        assert (before >= state.B).all()
-        assert (state.B > 0.0).all()
-        moved = before > state.B
-        found.extend((1.0 / state.B[moved] - 1.0 / before[moved]) / state.skip)
-        before = state.B.copy()
+        state, _ = solver.step(task, state, 1, None)
+        assert (before >= state.model.B).all()
+        assert (state.model.B > 0.0).all()
+        moved = before > state.model.B
+        found.extend((1.0 / state.model.B[moved] - 1.0 / before[moved]) / state.model.skip)
+        before = state.model.B.copy()
     secants = np.array(found)
     assert secants.min() >= 0.1 * lam * (1.0 - 1e-9)
     assert secants.max() <= 100.0 * lam * (1.0 + 1e-9)
@@ -107,8 +107,8 @@ def test_the_default_skip_spreads_the_shrinking_over_a_sixteenth_of_the_time() -
     task = problem(lam=1e-5, density=0.2)
     X: Any = sp.csr_matrix(task.source.rows.matrix)  # type: ignore[attr-defined]
     sparse = Problem(view(X, task.source.y), task.loss, task.lam)
-    assert SGDQN(eta0=0.1).start(sparse, None).skip == round(16 * X.shape[0] * X.shape[1] / X.nnz)
-    assert SGDQN(eta0=0.1).start(task, None).skip == 16
+    assert SGDQN(eta0=0.1).start(sparse, None).model.skip == round(16 * X.shape[0] * X.shape[1] / X.nnz)
+    assert SGDQN(eta0=0.1).start(task, None).model.skip == 16
 
 
 def test_shrinking_never_turns_w_round() -> None:
@@ -116,14 +116,14 @@ def test_shrinking_never_turns_w_round() -> None:
     for lam in (0.01, 0.5, 3.0):
         for eta0 in (0.01, 1.0 / lam):
             state = SGDQN(eta0=eta0).start(problem(lam=lam), None)
-            assert state.skip * lam * eta0 <= 0.5 or state.skip == 1
+            assert state.model.skip * lam * eta0 <= 0.5 or state.model.skip == 1
 
 
 def test_the_first_rate_is_svmsgds() -> None:
     task = problem()
     eta0 = calibrated(SvmSgd(), task)
     assert eta0 * task.lam <= 1.0
-    assert (eta0 == SGDQN().start(task, None).B).all()
+    assert (eta0 == SGDQN().start(task, None).model.B).all()
 
 
 def test_a_warm_start_begins_there() -> None:
@@ -138,9 +138,9 @@ def test_a_warm_start_begins_there() -> None:
 def test_float32_makes_the_same_steps_but_for_rounding() -> None:
     task = problem()
     short, long = (run(SGDQN(eta0=0.1, skip=4, precision=p), task, 200) for p in ("float32", "float64"))
-    assert short.w.dtype == short.B.dtype == np.float32
-    np.testing.assert_allclose(short.w, long.w, atol=1e-5)
-    np.testing.assert_allclose(short.B, long.B, rtol=1e-5)
+    assert short.model.w.dtype == short.model.B.dtype == np.float32
+    np.testing.assert_allclose(short.model.w, long.model.w, atol=1e-5)
+    np.testing.assert_allclose(short.model.B, long.model.B, rtol=1e-5)
     assert SGDQN(precision="float32").point(task, short).w.dtype == np.float64
 
 
@@ -165,7 +165,7 @@ def test_it_gets_to_the_optimum(bias: str) -> None:
     [
         ({"eta0": -1.0}, "eta0=-1.0 must be a finite number >= 0"),
         ({"eta0": 11.0}, "eta0=11 must be at most 1/lam = 10"),
-        ({"skip": -1}, "skip=-1 must be a number of steps >= 0"),
+        ({"skip": -1}, "skip=-1 must be a whole number >= 0"),
         ({"order": "up"}, "order='up' must be one of given, permutation, random"),
         ({"precision": "half"}, "precision='half' must be one of float64, float32"),
         ({"bias_step": -1.0}, "bias_step=-1.0"),

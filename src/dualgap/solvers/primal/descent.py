@@ -22,15 +22,18 @@ import numpy as np
 from ...core.geometry import PrimalGeometry
 from ...core.losses import Loss
 from ...core.problem import Point, Problem
+from ...data.fetching import fetch_ahead, fetch_number
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...runtime.random import lay_out
 from .options import precision_option
 from .rates import Rate
-from .row_by_row import RowByRow, State, intercepts, next_pick
+from .row_by_row import RowByRow, intercepts
 from .slopes import note_slope
+from .state import State
 
 SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
 
@@ -114,11 +117,10 @@ class Descent(RowByRow[Model, Cursor]):
     def model_of(self, state: State[Model, Cursor]) -> tuple[Floats, float]:
         """The mean of the iterates, once there is one, or the last iterate."""
         model, cursor = state.model, state.cursor
-        v = model.v.astype(np.float64)
-        if model.u.size and cursor.r > 0.0:
-            w = (cursor.past * v + model.u) / cursor.r
-            return w, (cursor.past * cursor.v_bias + cursor.u_bias) / cursor.r
-        return cursor.s * v, cursor.s * cursor.v_bias + cursor.b
+        if not model.u.size or cursor.r == 0.0:
+            return last_iterate(state)
+        w = (cursor.past * model.v.astype(np.float64) + model.u) / cursor.r
+        return w, (cursor.past * cursor.v_bias + cursor.u_bias) / cursor.r
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,12 @@ class Averaged(Descent):
     def for_stream(self) -> Self:
         """The mean begins at once: a stream does not know how long an epoch is."""
         return replace(super().for_stream(), tstart=self.tstart or 1)
+
+
+def last_iterate(state: State[Model, Cursor]) -> tuple[Floats, float]:
+    """w and b after the last step."""
+    cursor = state.cursor
+    return cursor.s * state.model.v.astype(np.float64), cursor.s * cursor.v_bias + cursor.b
 
 
 def check_rate(rate: Rate, lam: float) -> Rate:
@@ -155,19 +163,28 @@ def _descend(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop
     rows, y, weight, _ = batch
     lam, weight_scale, rho2, bias_step = geometry
     model, order, means, cursor = state
+    present, picks, rng = order
     v, u, rate = model
     how, mean_from, discount = manner
     position, s, v_bias, b, past, u_bias, r, counts = cursor
     visits, updates, entries = counts
     averaged = u.shape[0] > 0
+    n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
-        position = next_pick(batch, order, position, how)
-        i = order.picks[position]
+        if position < 0 or position >= n:
+            position = 0
+            lay_out(rng, how, present, picks)
+        fetch_ahead(batch, picks, position, n)
+        if kept:
+            fetch_number(means.slopes, picks, position, n)
+            fetch_number(means.looks, picks, position, n)
+        i = picks[position]
         position += 1
         visits += 1
         entries += rows.count(i)
         slope = loss.derivative(y[i], s * (rows.dot(i, v) + v_bias) + b)
-        note_slope(means, i, -slope)
+        if kept:
+            note_slope(means, i, -slope)
         eta = rate.at(visits)
         if averaged and visits >= mean_from:
             rho = eta * (1.0 - discount * eta) if discount >= 0.0 else 1.0

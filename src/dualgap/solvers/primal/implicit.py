@@ -22,12 +22,15 @@ import numpy as np
 from ...core.geometry import PrimalGeometry
 from ...core.losses import Loss
 from ...core.problem import Point, Problem
+from ...data.fetching import fetch_ahead
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from .row_by_row import RowByRow, State, intercepts, next_pick
+from ...runtime.random import lay_out
+from .row_by_row import RowByRow, intercepts
 from .slopes import note_slope
+from .state import State
 
 SMALLEST = 1e-9  # of s, before v takes it in
 
@@ -94,13 +97,18 @@ def _update(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop:
     rows, y, weight, squared_norms = batch
     lam, weight_scale, rho2, bias_step = geometry
     v = state.model.v
-    order, means = state.order, state.means
+    means = state.means
+    present, picks, rng = state.order
     how, constant_eta, shrinking = manner
     position, s, v_bias, b, counts = state.cursor
     visits, updates, entries = counts
+    n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
-        position = next_pick(batch, order, position, how)
-        i = order.picks[position]
+        if position < 0 or position >= n:
+            position = 0
+            lay_out(rng, how, present, picks)
+        fetch_ahead(batch, picks, position, n)
+        i = picks[position]
         position += 1
         visits += 1
         entries += rows.count(i)
@@ -110,7 +118,8 @@ def _update(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop:
         s *= mu
         score = s * (rows.dot(i, v) + v_bias) + b
         a = loss.dual_prox(y[i], score, 0.0, length * (mu * (squared_norms[i] + rho2) + bias_step))
-        note_slope(means, i, a)
+        if kept:
+            note_slope(means, i, a)
         if a != 0.0:
             move = mu * length * a / s
             rows.add(i, move, v)

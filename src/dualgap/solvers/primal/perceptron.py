@@ -23,16 +23,18 @@ import numpy as np
 from ...core.geometry import PrimalGeometry
 from ...core.losses import Loss
 from ...core.problem import Point, Problem
+from ...data.fetching import fetch_ahead
 from ...data.rows import as_rows, row_count
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...runtime.random import lay_out
 from .descent import Descent
 from .norma import hinge_up_to
 from .rates import CONSTANT, Rate, make_rate
-from .row_by_row import State, next_pick
+from .state import State
 
 if TYPE_CHECKING:
     from ...training.outcome import Outcome
@@ -160,12 +162,17 @@ def _collect(batch: Any, margin: float, geometry: Any, state: Any, how: int, sto
     _, weight_scale, rho2, bias_step = geometry
     gain = rho2 + bias_step  # one of them is 0
     model, order, _, cursor = state
+    present, picks, rng = order
+    n = picks.shape[0]
     w, u, mistakes, born = model
     position, b, u_bias, used, counts = cursor
     visits, updates, entries = counts
     while visits < stop and used < mistakes.shape[0]:
-        position = next_pick(batch, order, position, how)
-        i = order.picks[position]
+        if position < 0 or position >= n:
+            position = 0
+            lay_out(rng, how, present, picks)
+        fetch_ahead(batch, picks, position, n)
+        i = picks[position]
         position += 1
         entries += rows.count(i)
         if y[i] * (rows.dot(i, w) + b) <= margin:

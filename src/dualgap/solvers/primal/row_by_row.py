@@ -9,59 +9,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
-
-import numpy as np
+from typing import Generic, Self
 
 from ...core.geometry import PrimalGeometry
 from ...core.losses import Loss
 from ...core.problem import Evaluation, Point, Problem
-from ...data.fetching import fetch_ahead
-from ...data.rows import Batch
 from ...runtime.arrays import Floats
-from ...runtime.counts import Counts
-from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...runtime.random import GIVEN, ORDERS, PERMUTATION, lay_out
+from ...runtime.random import GIVEN, ORDERS, PERMUTATION
 from ...training.solver import Capabilities, Solver, Status
 from ..order import Order
 from .options import BIASES, bias_step_option, duals_option
 from .polishing import Polished, polish_option
 from .slopes import SlopeMeans
-
-
-class AnyCursor(Protocol):
-    """What the cursors of these solvers have in common."""
-
-    @property
-    def position(self) -> int: ...  # of the next pick in the epoch; -1 before an epoch is laid out
-    @property
-    def counts(self) -> Counts: ...
-    def _replace(self, *args: Any, **changes: Any) -> Self: ...
-
-
-M = TypeVar("M")
-C = TypeVar("C", bound=AnyCursor)
-
-
-class State(NamedTuple, Generic[M, C]):
-    """The state of a solver that visits one row a step."""
-
-    model: M
-    order: Order
-    means: SlopeMeans
-    cursor: C
-
-    @property
-    def counts(self) -> Counts:
-        """Work done so far."""
-        return self.cursor.counts
-
-    def before(self, batch: Batch) -> State[M, C]:
-        """The same model, about to visit the rows of another batch."""
-        rows = np.flatnonzero(batch.weight).astype(np.uint32)
-        order = Order(rows, rows.copy(), self.order.rng)
-        return self._replace(order=order, cursor=self.cursor._replace(position=-1))
+from .state import C, M, State
 
 
 @dataclass(frozen=True)
@@ -141,17 +102,3 @@ def intercepts(problem: Problem, warm: Point | None) -> tuple[float, float]:
     """The intercept to begin with, as the part that shrinks with w and the part that does not."""
     b = 0.0 if warm is None else float(warm.b)
     return (0.0, b) if problem.bias.free else (b, 0.0)
-
-
-@kernel(forceinline=True)
-def next_pick(batch: Any, order: Any, position: int, how: int) -> int:
-    """The position of the next row in ``order.picks``; where an epoch is over the next one is laid out, as in
-    ORDERS. Rows that come after it are fetched ahead.
-    """
-    rows, picks, rng = order
-    n = picks.shape[0]
-    if position < 0 or position >= n:
-        position = 0
-        lay_out(rng, how, rows, picks)
-    fetch_ahead(batch, picks, position, n)
-    return position

@@ -30,17 +30,19 @@ import numpy as np
 from ...core.geometry import PrimalGeometry
 from ...core.losses import Loss
 from ...core.problem import Problem
+from ...data.fetching import fetch_ahead
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...runtime.random import lay_out
 from ..dual.averaging import check_T0
 from .descent import Cursor, Model, check_rate
 from .preconditioner import FEATURES, IDENTITY, NAMES, inverse_of, squared_lengths
 from .rates import BOTTOU, INVERSE, RATES, Rate, make_rate
-from .row_by_row import State, next_pick
 from .slopes import note_slope
+from .state import State
 from .svmsgd import SvmSgd, calibrated
 
 FULL, SIMPLE = WEIGHTS = ("full", "simple")
@@ -154,20 +156,26 @@ def _descend_by_definition(
     rows, y, weight, _ = batch
     lam, weight_scale, rho2, bias_step = geometry
     model, order, means, cursor = state
+    present, picks, rng = order
     w, mean, rate = model
     how, mean_from, discount = manner
     position, _, w_bias, b, _, mean_bias, r, counts = cursor
     visits, updates, entries = counts
     d, averaged = w.shape[0], mean.shape[0] > 0
     gradient = np.zeros(d)
+    n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
-        position = next_pick(batch, order, position, how)
-        i = order.picks[position]
+        if position < 0 or position >= n:
+            position = 0
+            lay_out(rng, how, present, picks)
+        fetch_ahead(batch, picks, position, n)
+        i = picks[position]
         position += 1
         visits += 1
         entries += rows.count(i)
         slope = loss.derivative(y[i], rows.dot(i, w) + w_bias + b)
-        note_slope(means, i, -slope)
+        if kept:
+            note_slope(means, i, -slope)
         eta = rate.at(visits)
         if averaged and visits >= mean_from:
             rho = eta * (1.0 - discount * eta) if discount >= 0.0 else 1.0

@@ -23,14 +23,17 @@ import numpy as np
 from ...core.geometry import PrimalGeometry
 from ...core.losses import Loss
 from ...core.problem import Point, Problem
+from ...data.fetching import fetch_ahead
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...runtime.random import lay_out
 from .options import eta0_option, precision_option
-from .row_by_row import RowByRow, State, next_pick
+from .row_by_row import RowByRow
 from .slopes import note_slope
+from .state import State
 from .svmsgd import SvmSgd, calibrated
 
 
@@ -116,19 +119,25 @@ def _descend(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop
     rows, y, weight, _ = batch
     lam, weight_scale, rho2, bias_step = geometry
     model, order, means, cursor = state
+    present, picks, rng = order
     w, B, skip, _ = model
     how, t0 = manner
     position, until, secant, b, b_rate, counts = cursor
     visits, updates, entries = counts
+    n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
-        position = next_pick(batch, order, position, how)
-        i = order.picks[position]
+        if position < 0 or position >= n:
+            position = 0
+            lay_out(rng, how, present, picks)
+        fetch_ahead(batch, picks, position, n)
+        i = picks[position]
         position += 1
         visits += 1
         count = rows.count(i)
         entries += count
         slope = loss.derivative(y[i], rows.dot(i, w) + b)
-        note_slope(means, i, -slope)
+        if kept:
+            note_slope(means, i, -slope)
         if slope != 0.0:
             push = -weight_scale * weight[i] * slope
             for k in range(count):

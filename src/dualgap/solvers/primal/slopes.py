@@ -35,7 +35,5 @@ class SlopeMeans(NamedTuple):
 @kernel(forceinline=True)
 def note_slope(means: Any, i: int, slope: float) -> None:
     """Take in -phi' of one more visit of row i: the k-th changes the mean by a part 2/(k + 1)."""
-    slopes, looks = means
-    if slopes.shape[0] > 0:
-        looks[i] += np.uint32(1)
-        slopes[i] += (slope - slopes[i]) * (2.0 / (looks[i] + 1.0))
+    means.looks[i] += np.uint32(1)
+    means.slopes[i] += (slope - means.slopes[i]) * (2.0 / (means.looks[i] + 1.0))

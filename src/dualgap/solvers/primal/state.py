@@ -1,0 +1,46 @@
+"""The state of solvers that visit one row a step (``row_by_row.py``), as their kernels are given it."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+
+from ...data.rows import Batch
+from ...runtime.counts import Counts
+from ..order import Order
+from .slopes import SlopeMeans
+
+
+class AnyCursor(Protocol):
+    """What the cursors of these solvers have in common."""
+
+    @property
+    def position(self) -> int: ...  # of the next pick in the epoch; -1 before an epoch is laid out
+    @property
+    def counts(self) -> Counts: ...
+    def _replace(self, *args: Any, **changes: Any) -> Self: ...
+
+
+M = TypeVar("M")
+C = TypeVar("C", bound=AnyCursor)
+
+
+class State(NamedTuple, Generic[M, C]):
+    """The state of a solver that visits one row a step."""
+
+    model: M
+    order: Order
+    means: SlopeMeans
+    cursor: C
+
+    @property
+    def counts(self) -> Counts:
+        """Work done so far."""
+        return self.cursor.counts
+
+    def before(self, batch: Batch) -> State[M, C]:
+        """The same model, about to visit the rows of another batch."""
+        rows = np.flatnonzero(batch.weight).astype(np.uint32)
+        order = Order(rows, rows.copy(), self.order.rng)
+        return self._replace(order=order, cursor=self.cursor._replace(position=-1))
