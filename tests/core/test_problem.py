@@ -30,6 +30,7 @@ from dualgap.core.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
+from dualgap.core.objective import Objective
 from dualgap.core.problem import ABSOLUTE_SHARE, Evaluation, Point, Problem
 from dualgap.data.chunks import FromMemory, OnDisk
 from dualgap.data.features import Expanded, Poly2, expanded
@@ -763,3 +764,11 @@ def test_a_pass_holds_the_point_and_no_rows(bias: Bias) -> None:
     here, there = (each.visit(part, np.empty(n)) for each in (evaluating, pickle.loads(sent)))
     assert here.sums == there.sums
     np.testing.assert_array_equal(here.moment, there.moment)
+
+
+def test_a_problem_is_an_objective() -> None:
+    problem = Problem(view(np.eye(3), [1.0, -1.0, 1.0], [1.0, 0.0, 2.0]), Hinge(), 0.1)
+    objective: Objective = problem
+    assert isinstance(problem, Objective)
+    assert objective.size == (3, 3, 9, 2, True)
+    np.testing.assert_array_equal(objective.feasible(np.ones(3)), 1.0)

@@ -10,8 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.data import rows as rows_room
-from dualgap.data.rows import CSR, Dense, WideCSR, as_rows, entry_count, row_count, slice_rows
+from dualgap.data.rows import CSR, Dense, WideCSR, as_rows, entry_count, row_count, slice_rows, validation
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.jit import kernel
 
@@ -348,7 +347,7 @@ def test_bad_values_are_located(bad: float, name: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_threads_see_what_one_sees(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_room, "_SHARE", 100)
+    monkeypatch.setattr(validation, "_SHARE", 100)
     rng = np.random.default_rng(2)
     matrix = rng.normal(size=(3000, 5))
     alone, shared = as_rows(form(matrix)), as_rows(form(matrix), 3)

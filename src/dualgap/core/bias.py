@@ -11,12 +11,13 @@ kind                          r(b)                       best b                 
 ``ExactBias``                 0                          any, and z must be 0   0 where z = 0, else -inf (*)
 ============================  =========================  =====================  ============================
 
-(*) ``Problem`` has a bound that holds for a z that is 0 but for rounding.
+(*) ``bounds.dual_value`` is a lower bound also for a z that is 0 up to rounding.
 
 ``AugmentedBias(rho)`` is the constant feature ``rho`` of Panagiotakopoulos and Tsampouka (section 2). Every
-kind a solver meets is Centred in disguise: it starts b at ``centre`` and adds ``rate * c_i * step`` to it
-with each dual step, where ``rate = 1 / (N strength)`` (0 for NoBias). So no solver asks which kind it has. A
-free bias is found by solving centred problems in a row (the proximal point method, ``solvers/free_bias.py``).
+kind but the exact one is a case of Centred, so a dual solver need not know the kind: it starts b at
+``centre`` and adds ``rate * c_i * step`` with each dual step, where ``rate = 1 / (N strength)`` (0 for
+NoBias). A free bias is found by solving a sequence of centred problems (the proximal point method,
+``solvers/free_bias.py``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ..runtime.sums import total_of
 
 
 class Bias(Protocol):
-    """What the problem asks of a bias."""
+    """The kind of bias: its penalty r(b) and its constraint on the duals."""
 
     @property
     def kind(self) -> str: ...
@@ -57,11 +58,11 @@ class NoBias:
     free = False
 
     def strength(self, lam: float) -> float:
-        """Infinite: b stays 0."""
+        """Infinite: b = 0."""
         return np.inf
 
     def feasible(self, beta: Floats, weight: Floats) -> Floats:
-        """Every beta will do."""
+        """All dual points are feasible; returned unchanged."""
         return beta
 
 
@@ -85,7 +86,7 @@ class AugmentedBias:
         return lam / self.rho**2
 
     def feasible(self, beta: Floats, weight: Floats) -> Floats:
-        """Every beta will do."""
+        """All dual points are feasible; returned unchanged."""
         return beta
 
 
@@ -100,11 +101,11 @@ class Centred:
     free = False
 
     def strength(self, lam: float) -> float:
-        """As given."""
+        """mu, whatever lam is."""
         return self.mu
 
     def feasible(self, beta: Floats, weight: Floats) -> Floats:
-        """Every beta will do."""
+        """All dual points are feasible; returned unchanged."""
         return beta
 
 
@@ -118,12 +119,13 @@ class ExactBias:
     free = True
 
     def strength(self, lam: float) -> float:
-        """None at all."""
+        """0: there is no penalty on b."""
         return 0.0
 
     def feasible(self, beta: Floats, weight: Floats) -> Floats:
-        """Scale the heavier sign down until the weighted sum vanishes; every loss allows that, its box holds
-        0.
+        """Scale the positive or the negative part of beta down until the weighted sum vanishes.
+
+        Feasible for every loss, since the dual bounds contain 0.
         """
         share = weight * beta
         up, down = total_of(share[share > 0]), -total_of(share[share < 0])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -41,15 +41,8 @@ from .evaluation import EvaluationPass, Partial, StreamingEvaluation, add_rows, 
 from .evaluation import Point as Point
 from .geometry import DualGeometry, PrimalGeometry
 from .losses import Loss
-
-
-class Identity(NamedTuple):
-    """Loss, lam, bias and a digest of the data: a run is resumed only with the problem it was made for."""
-
-    loss: str
-    lam: float
-    bias: str
-    data: str
+from .objective import Identity as Identity
+from .objective import Size
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +84,12 @@ class Problem:
     def identity(self) -> Identity:
         """Equal for equal problems, different for almost all others."""
         return Identity(repr(self.loss), self.lam, repr(self.bias), self.source.digest)
+
+    @property
+    def size(self) -> Size:
+        """Numbers of rows, columns and stored entries."""
+        source = self.source
+        return Size(source.n, source.d, source.nnz, source.epoch_size, source.in_memory)
 
     @property
     def epoch_size(self) -> int:

@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from dualgap.solvers.primal.sgd_m import SGDm
-from dualgap.solvers.primal.sgd_r import SGDr
-from dualgap.solvers.primal.sgd_s import SGDs, margin_errors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

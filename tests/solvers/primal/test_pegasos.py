@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from dualgap.solvers.primal.sgd_r import SGDr
 from scipy.stats import chisquare
 
 import dualgap

@@ -1,0 +1,37 @@
+"""Rows of either layout, and batches of them for kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from ...runtime.arrays import Floats
+from .csr import CSR
+from .dense import Dense
+
+Rows: TypeAlias = CSR | Dense
+
+
+class Batch(NamedTuple):
+    """A contiguous batch of rows with targets, weights and squared norms: what a kernel is given."""
+
+    rows: Rows
+    y: Floats
+    weight: Floats
+    squared_norms: Floats  # squared Euclidean lengths
+
+
+def row_count(rows: Rows) -> int:
+    """The number of rows."""
+    return int(rows.starts.shape[0] - 1 if isinstance(rows, CSR) else rows.matrix.shape[0])
+
+
+def slice_rows(rows: Rows, first: int, last: int) -> Rows:
+    """Rows first to last - 1, without a copy."""
+    if isinstance(rows, CSR):
+        return type(rows)(rows.values, rows.columns, rows.starts[first : last + 1])
+    return Dense(rows.matrix[first:last])
+
+
+def entry_count(rows: Rows) -> int:
+    """The number of stored entries."""
+    return int(rows.starts[-1] - rows.starts[0]) if isinstance(rows, CSR) else rows.matrix.size

@@ -1,0 +1,185 @@
+"""From a matrix of the user to rows: one pass finds every fault and the squared lengths."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...runtime.arrays import Floats, canonical
+from ...runtime.errors import InputError
+from ...runtime.jit import kernel
+from ...runtime.threads import in_threads
+from .batch import Rows, entry_count, row_count
+from .common import BROKEN, EXTREME, NOT_FINITE, UNORDERED
+from .csr import CSR, MANY, WideCSR
+from .dense import Dense
+
+_STRETCH = 256  # rows that are validated at a time
+_SHARE = 250_000  # entries that make a thread worth its start
+
+
+class Validated(NamedTuple):
+    """Rows without a fault."""
+
+    rows: Rows
+    width: int
+    squares: Floats  # squared Euclidean lengths
+
+
+def as_rows(X: Any, threads: int = 1) -> Validated:
+    """Rows over the caller's own arrays, where these fit as they are, validated in one pass.
+
+    Values stay float32 or float64; small integers become float32, which holds them exactly. A row may list
+    its columns in any order; entries that name a column twice are summed.
+    """
+    rows: Rows
+    matrix: Any = X
+    if sp.issparse(X):
+        matrix = matrix if matrix.format == "csr" else matrix.tocsr()
+        rows, width = _sparse_rows(matrix), matrix.shape[1]
+    else:
+        matrix = np.asarray(X)
+        if matrix.ndim != 2:
+            raise InputError(
+                f"X has {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}, shape {matrix.shape}; it must "
+                "have 2, "
+                "rows by columns (X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row)"
+            )
+        rows, width = Dense(canonical(matrix, _value_type(matrix.dtype))), matrix.shape[1]
+    squares, fault, row = _validated(rows, width, threads)
+    if fault == UNORDERED and isinstance(rows, CSR) and _first_repeated(rows, width) >= 0:
+        summed = matrix.copy()
+        summed.sum_duplicates()
+        return as_rows(summed, threads)
+    if fault > UNORDERED:
+        raise InputError(_message(rows, width, fault, row, squares))
+    return Validated(rows, width, canonical(squares, np.float64))
+
+
+def squared_lengths(rows: Rows, width: int, first: int = 0) -> Floats:
+    """``|x_i|^2`` of rows that nobody has validated; errors count rows from ``first``."""
+    squares, fault, row = _validated(rows, width, 1)
+    if fault > UNORDERED:
+        raise InputError(_message(rows, width, fault, row, squares, first))
+    return canonical(squares, np.float64)
+
+
+@kernel
+def squares(rows: Any, count: int) -> Floats:
+    """``|x_i|^2`` of rows that have been validated before."""
+    found = np.empty(count)
+    for i in range(count):
+        found[i] = rows.square(i)
+    return found
+
+
+def _value_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    if dtype.kind in "biu":
+        return np.float32 if dtype.itemsize <= 2 else np.float64
+    if dtype.kind != "f":
+        raise InputError(f"X holds {dtype} values; it must hold real numbers")
+    return np.float32 if dtype.itemsize <= 4 else np.float64
+
+
+def _sparse_rows(matrix: Any) -> CSR:
+    if len(matrix.shape) != 2:
+        raise InputError(f"X has shape {matrix.shape}; it must have 2 dimensions, rows by columns")
+    n, width = matrix.shape
+    if width > 2**32:
+        raise InputError(f"X has {width} columns; at most 2**32 are supported, so hash them to fewer")
+    starts, indices = canonical(matrix.indptr, np.int64), matrix.indices
+    if starts.shape != (n + 1,) or indices.shape != matrix.data.shape:
+        raise InputError(
+            f"X is no valid CSR matrix: {n} rows, {starts.size} offsets, {indices.size} columns, "
+            f"{matrix.data.size} "
+            "values; there must be one offset more than rows, and as many columns as values"
+        )
+    if indices.dtype.itemsize > 4 and indices.size and (indices.min() < 0 or indices.max() >= width):
+        raise InputError(f"X names column {indices.min() if indices.min() < 0 else indices.max()} of {width}")
+    columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
+    return (WideCSR if width > MANY else CSR)(
+        canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts
+    )
+
+
+def _message(rows: Rows, width: int, fault: int, row: int, squares: Floats, before: int = 0) -> str:
+    if fault == BROKEN:
+        return (
+            f"row {before + row} of X is no valid CSR row: a column beyond {width - 1} or offsets out of "
+            "order"
+        )
+    if fault == NOT_FINITE:
+        columns: Any = np.arange(width)
+        values: Any = rows.matrix[row] if isinstance(rows, Dense) else None
+        if isinstance(rows, CSR):
+            span = slice(rows.starts[row], rows.starts[row + 1])
+            values, columns = rows.values[span], rows.columns[span]
+        bad = int(np.argmin(np.isfinite(values)))
+        what = "NaN" if np.isnan(values[bad]) else "infinity"
+        return (
+            f"X contains {what} at row {before + row}, column {columns[bad]}; "
+            "fill or drop missing values and clip infinite ones first"
+        )
+    size = "large" if squares[row] > 1.0 else "small"
+    return (
+        f"row {before + row} of X has values so {size} (beyond 1e100 or below 1e-100) that products with "
+        "them may "
+        "not fit into float64; rescale the columns of X"
+    )
+
+
+def _validated(rows: Rows, width: int, threads: int) -> tuple[Floats, int, int]:
+    """Squared lengths, the worst fault there is, and the first row that has it, or -1."""
+    squares = np.empty(row_count(rows))
+    count = max(1, min(4 * threads if threads > 1 else 1, entry_count(rows) // _SHARE, squares.size))
+    edges = [squares.size * k // count for k in range(count + 1)]
+    parts = list(pairwise(edges))
+    found = in_threads(lambda part: _validate(rows, width, squares, *part), parts, min(threads, count))
+    worst = max(fault for fault, _ in found)
+    return squares, worst, min((row for fault, row in found if fault == worst), default=-1)
+
+
+@kernel
+def _validate(rows: Any, width: int, squares: Floats, first: int, last: int) -> tuple[int, int]:
+    """Fill in the squared lengths of rows; return their worst fault and the first row with it, or (0, -1)."""
+    worst, where = 0, -1
+    for begin in range(first, last, _STRETCH):  # these rows stay in the cache while they are read repeatedly
+        end = min(begin + _STRETCH, last)
+        columns_sorted = rows.columns_sorted(width, begin, end)
+        for i in range(begin, end):
+            fault, squares[i] = rows.validate(i, width, columns_sorted)
+            if fault != BROKEN and not 1e-200 <= squares[i] <= 1e200:  # NaN fails this too
+                fault = max(fault, _fault_of_values(rows, i))
+            if fault > worst:
+                worst, where = fault, i
+            if fault == BROKEN:
+                return worst, where
+    return worst, where
+
+
+@kernel
+def _fault_of_values(rows: Any, i: int) -> int:
+    """The fault of a row whose squared length is out of range; none if all of its values are 0."""
+    fault = 0
+    for k in range(rows.count(i)):
+        _, value = rows.entry(i, k)
+        if not np.isfinite(value):
+            return NOT_FINITE
+        if value != 0.0:
+            fault = EXTREME
+    return fault
+
+
+@kernel
+def _first_repeated(rows: CSR, width: int) -> int:
+    """The first row that names a column twice, or -1."""
+    seen = np.full(width, -1, dtype=np.int64)
+    for i in range(rows.starts.shape[0] - 1):
+        for p in range(rows.starts[i], rows.starts[i + 1]):
+            if seen[rows.columns[p]] == i:
+                return i
+            seen[rows.columns[p]] = i
+    return -1
