@@ -270,6 +270,8 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
         return None, table.y
     labels = np.asarray(table.y)
     name = str(table.path) if spec.named else None
+    if schema is not None and labels.ndim != 1:
+        raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")
     if labels.ndim != 1 or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
         return None, labels  # `in_memory` says what is wrong with it
     if schema is not None:

@@ -268,7 +268,14 @@ def test_resuming_from_disk_is_never_having_stopped(
     path = tmp_path / "rows.arrow"
     write_store(path, X, y, weight, keep_order=long_rows)
     extra: dict[str, Any] = {"lockstep": True} if name == "cached-loops" else {"inner": 4}
-    common: dict[str, Any] = {"solver": name, "cache": 17, "tol": 0.0, "bias": "augmented", **extra}
+    common: dict[str, Any] = {
+        "solver": name,
+        "in_memory": False,
+        "cache": 17,
+        "tol": 0.0,
+        "bias": "augmented",
+        **extra,
+    }
     long = dualgap.fit(path, max_visits=1201, **common)
     evaluated = {record.visits for record in long.trace[:-1]}
     assert len(evaluated) >= 2
@@ -293,7 +300,7 @@ def test_a_run_from_disk_that_reached_its_gap_goes_on_as_if_it_had_not(
     path = tmp_path / "rows.arrow"
     write_store(path, X, y, weight)
     extra: dict[str, Any] = {"lockstep": True} if name == "cached-loops" else {}
-    common: dict[str, Any] = {"solver": name, "cache": 17, **extra}
+    common: dict[str, Any] = {"solver": name, "in_memory": False, "cache": 17, **extra}
     first = dualgap.fit(path, tol=1e-2, **common)
     assert first.reason.name == "gap"
     fine, rest = dualgap.fit(path, tol=1e-4, **common), dualgap.fit(path, tol=1e-4, resume=first, **common)

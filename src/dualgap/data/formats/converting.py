@@ -14,7 +14,7 @@ import numpy as np
 from ...runtime.errors import InputError
 from ...runtime.writing import check_destination
 from ..table import Table
-from . import FORMATS, Format, ReadOptions, WriteOptions, ZeroBased, format_named, format_of
+from . import Format, ReadOptions, WriteOptions, ZeroBased, format_named, format_of
 from .arrow.store import Header, Store
 from .arrow.writing import BUDGET, Counting, Options
 from .compression import COMPRESSIONS
@@ -25,10 +25,9 @@ from .text import PIECE, pieces, read_once
 def format_for(path: str | os.PathLike[str]) -> Format:
     """The format that the name of a file asks for when it is written."""
     name = Path(path).name.lower()
-    store, parquet, text = map(format_named, FORMATS)
-    for form in (store, parquet):
-        if name.endswith(form.suffixes):
-            return form
+    store, text = map(format_named, ("store", "svmlight"))
+    if name.endswith(store.suffixes):
+        return store
     for suffix in COMPRESSIONS:
         name = name.removesuffix(suffix)
     if not name.endswith(text.suffixes):
