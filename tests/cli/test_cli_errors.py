@@ -348,6 +348,7 @@ FULL: list[tuple[str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize(("words", "note"), FULL)
 def test_a_full_standard_output_is_told_in_one_line(
@@ -364,6 +365,7 @@ def test_a_full_standard_output_is_told_in_one_line(
     assert (tmp_path / "new").exists() == bool(note)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["solvers", "train --help", "predict MODEL DATA", "train DATA -o NEW"])
 def test_a_reader_that_has_gone_ends_a_command_quietly(tmp_path: Path, model: Path, words: str) -> None:
     names = {"MODEL": str(model), "DATA": str(model.parent / "rows.svm"), "NEW": str(tmp_path / "new")}
@@ -376,6 +378,7 @@ def test_a_reader_that_has_gone_ends_a_command_quietly(tmp_path: Path, model: Pa
     assert (tmp_path / "new").exists() == ("NEW" in words)
 
 
+@pytest.mark.slow
 def test_without_a_standard_output_there_is_nothing_to_fail(model: Path) -> None:
     for words in (["solvers"], ["predict", str(model), str(model.parent / "rows.svm")]):
         shell = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "dualgap.cli", *words]
@@ -394,6 +397,7 @@ def test_unexpected_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch)
         cli.main(["solvers"])
 
 
+@pytest.mark.slow
 def test_a_program_that_calls_the_command_line_keeps_its_signals(capsys: pytest.CaptureFixture[str]) -> None:
     from dualgap import cli
 

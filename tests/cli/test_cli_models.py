@@ -445,6 +445,7 @@ def test_a_model_of_several_classes_is_predicted_with_and_nothing_else_yet(
     assert "takes models of two" in forks("evaluate", tmp_path / "m", tmp_path / "d.svm").error
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_predicting_leaves_nothing(folder: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     command = ["predict", str(folder / "m"), str(tmp_path / "pipe"), "-o", str(tmp_path / "p")]

@@ -346,6 +346,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "code", "saved", "said"),
     [
@@ -398,6 +399,7 @@ def test_what_is_trained_is_said_before_training(tmp_path: Path) -> None:
     assert rest.lstrip().startswith("interrupted")
 
 
+@pytest.mark.slow
 def test_it_is_said_on_the_terminal_too_where_only_that_shows_progress(tmp_path: Path, rows: Path) -> None:
     for more, expected in (([], True), (["--json"], False)):
         terminal, end = os.openpty()
@@ -471,6 +473,7 @@ def test_a_plan_trains_nothing(tmp_path: Path, forks: Forks, rows: Path) -> None
     assert "--output" in missing.error
 
 
+@pytest.mark.slow
 def test_early_stopping_on_a_file(tmp_path: Path, forks: Forks, rows: Path) -> None:
     held_out = write_rows(tmp_path / "held.svm", rows=80, seed=5)
     arguments = (

@@ -187,6 +187,7 @@ def test_answers_do_not_depend_on_the_file(folder: Path, forks: Forks) -> None:
     assert told == {"scores": scores, "n_samples": 200}
 
 
+@pytest.mark.slow
 def test_small_blocks_make_the_same_answers(folder: Path) -> None:
     program = (
         "import sys, dualgap.data.formats.text as text; text.PIECE = 100; "
@@ -247,6 +248,7 @@ def test_a_pipe_in_the_place_of_a_file(folder: Path, tmp_path: Path, forks: Fork
         assert "pipe" in errors  # a refusal that says why
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_after_a_line_gets_no_traceback(folder: Path, tmp_path: Path) -> None:
     text = tmp_path / "rows.svm"  # of several blocks
     text.write_text((folder / "rows.svm").read_text() * 1200)
