@@ -28,12 +28,11 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...runtime.random import lay_out
 from .options import precision_option
 from .rates import Rate
 from .row_by_row import RowByRow, intercepts
 from .slopes import note_slope
-from .state import State
+from .state import State, begin_epoch
 
 SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
 
@@ -163,7 +162,7 @@ def _descend(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop
     rows, y, weight, _ = batch
     lam, weight_scale, rho2, bias_step = geometry
     model, order, means, cursor = state
-    present, picks, rng = order
+    picks = order.picks
     v, u, rate = model
     how, mean_from, discount = manner
     position, s, v_bias, b, past, u_bias, r, counts = cursor
@@ -172,15 +171,13 @@ def _descend(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop
     n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
         if position < 0 or position >= n:
-            position = 0
-            lay_out(rng, how, present, picks)
+            position = begin_epoch(order, how)
         fetch_ahead(batch, picks, position, n)
         if kept:
             fetch_number(means.slopes, picks, position, n)
             fetch_number(means.looks, picks, position, n)
         i = picks[position]
-        position += 1
-        visits += 1
+        position, visits = position + 1, visits + 1
         entries += rows.count(i)
         slope = loss.derivative(y[i], s * (rows.dot(i, v) + v_bias) + b)
         if kept:

@@ -27,10 +27,9 @@ from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...runtime.random import lay_out
 from .row_by_row import RowByRow, intercepts
 from .slopes import note_slope
-from .state import State
+from .state import State, begin_epoch
 
 SMALLEST = 1e-9  # of s, before v takes it in
 
@@ -97,20 +96,18 @@ def _update(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop:
     rows, y, weight, squared_norms = batch
     lam, weight_scale, rho2, bias_step = geometry
     v = state.model.v
-    means = state.means
-    present, picks, rng = state.order
+    order, means = state.order, state.means
+    picks = order.picks
     how, constant_eta, shrinking = manner
     position, s, v_bias, b, counts = state.cursor
     visits, updates, entries = counts
     n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
         if position < 0 or position >= n:
-            position = 0
-            lay_out(rng, how, present, picks)
+            position = begin_epoch(order, how)
         fetch_ahead(batch, picks, position, n)
         i = picks[position]
-        position += 1
-        visits += 1
+        position, visits = position + 1, visits + 1
         entries += rows.count(i)
         eta = constant_eta if constant_eta > 0.0 else 1.0 / (lam * visits)
         mu = 1.0 / (1.0 + eta * lam) if shrinking else 1.0
@@ -128,7 +125,8 @@ def _update(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop:
             updates += 1
             entries += rows.count(i)
         if s < SMALLEST:
-            v *= s
+            for j in range(v.shape[0]):
+                v[j] *= s
             v_bias *= s
             s = 1.0
     return Cursor(position, s, v_bias, b, Counts(visits, updates, entries))

@@ -95,7 +95,8 @@ def make_steps(
                 resample(rng, present, picks)
             elif sampling == 2:
                 shuffle(rng, present, present.shape[0])
-                picks[:] = present[: picks.shape[0]]
+                for j in range(picks.shape[0]):
+                    picks[j] = present[j]
         if sampling == 1:  # k different rows
             position = 0
             for j in range(k):
@@ -124,18 +125,21 @@ def make_steps(
             continue
         t += 1
         if t == 1:  # the first step forgets where it began
-            if averaged:
-                u += past * v
-                u_bias += past * v_bias
-                past = 0.0
-            v[:] = 0.0
+            for j in range(v.shape[0]):
+                if averaged:
+                    u[j] += past * v[j]
+                v[j] = 0.0
+            u_bias += past * v_bias
+            past = 0.0
             s, square, v_bias = 1.0, 0.0, 0.0
-            inner[:found] = 0.0
+            for j in range(found):
+                inner[j] = 0.0
         else:
             shrink = 1.0 - 1.0 / t
             s *= shrink
             square *= shrink * shrink
-            inner[:found] *= shrink
+            for j in range(found):
+                inner[j] *= shrink
         rate = 1.0 / (lam * t * k)
         gross = square
         for j in range(found):
@@ -168,11 +172,12 @@ def make_steps(
                 s /= math.sqrt(lam * square)
                 square = 1.0 / lam
         if s < (SMALLEST_OF_MEAN if averaged else SMALLEST):
-            if averaged:  # or else past v + u would cancel
-                u += past * v
-                u_bias += past * v_bias
-                past = 0.0
-            v *= s
+            for j in range(v.shape[0]):
+                if averaged:  # or else past v + u would cancel
+                    u[j] += past * v[j]
+                v[j] *= s
+            u_bias += past * v_bias
+            past = 0.0
             v_bias *= s
             s = 1.0
     scaled, total = Scaled(s, v_bias, square, refreshed), Total(past, u_bias)

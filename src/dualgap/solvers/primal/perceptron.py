@@ -30,11 +30,10 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...runtime.random import lay_out
 from .descent import Descent
 from .norma import hinge_up_to
 from .rates import CONSTANT, Rate, make_rate
-from .state import State
+from .state import State, begin_epoch
 
 if TYPE_CHECKING:
     from ...training.outcome import Outcome
@@ -162,15 +161,13 @@ def _collect(batch: Any, margin: float, geometry: Any, state: Any, how: int, sto
     _, weight_scale, rho2, bias_step = geometry
     gain = rho2 + bias_step  # one of them is 0
     model, order, _, cursor = state
-    present, picks, rng = order
-    n = picks.shape[0]
+    picks, n = order.picks, order.picks.shape[0]
     w, u, mistakes, born = model
     position, b, u_bias, used, counts = cursor
     visits, updates, entries = counts
     while visits < stop and used < mistakes.shape[0]:
         if position < 0 or position >= n:
-            position = 0
-            lay_out(rng, how, present, picks)
+            position = begin_epoch(order, how)
         fetch_ahead(batch, picks, position, n)
         i = picks[position]
         position += 1

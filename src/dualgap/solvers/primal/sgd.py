@@ -36,13 +36,12 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...runtime.random import lay_out
 from ..dual.averaging import check_T0
 from .descent import Cursor, Model, check_rate
 from .preconditioner import FEATURES, IDENTITY, NAMES, inverse_of, squared_lengths
 from .rates import BOTTOU, INVERSE, RATES, Rate, make_rate
 from .slopes import note_slope
-from .state import State
+from .state import State, begin_epoch
 from .svmsgd import SvmSgd, calibrated
 
 FULL, SIMPLE = WEIGHTS = ("full", "simple")
@@ -156,7 +155,7 @@ def _descend_by_definition(
     rows, y, weight, _ = batch
     lam, weight_scale, rho2, bias_step = geometry
     model, order, means, cursor = state
-    present, picks, rng = order
+    picks = order.picks
     w, mean, rate = model
     how, mean_from, discount = manner
     position, _, w_bias, b, _, mean_bias, r, counts = cursor
@@ -166,12 +165,10 @@ def _descend_by_definition(
     n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
         if position < 0 or position >= n:
-            position = 0
-            lay_out(rng, how, present, picks)
+            position = begin_epoch(order, how)
         fetch_ahead(batch, picks, position, n)
         i = picks[position]
-        position += 1
-        visits += 1
+        position, visits = position + 1, visits + 1
         entries += rows.count(i)
         slope = loss.derivative(y[i], rows.dot(i, w) + w_bias + b)
         if kept:

@@ -29,11 +29,10 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...runtime.random import lay_out
 from .options import eta0_option, precision_option
 from .row_by_row import RowByRow
 from .slopes import note_slope
-from .state import State
+from .state import State, begin_epoch
 from .svmsgd import SvmSgd, calibrated
 
 
@@ -119,7 +118,7 @@ def _descend(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop
     rows, y, weight, _ = batch
     lam, weight_scale, rho2, bias_step = geometry
     model, order, means, cursor = state
-    present, picks, rng = order
+    picks = order.picks
     w, B, skip, _ = model
     how, t0 = manner
     position, until, secant, b, b_rate, counts = cursor
@@ -127,12 +126,10 @@ def _descend(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop
     n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
         if position < 0 or position >= n:
-            position = 0
-            lay_out(rng, how, present, picks)
+            position = begin_epoch(order, how)
         fetch_ahead(batch, picks, position, n)
         i = picks[position]
-        position += 1
-        visits += 1
+        position, visits = position + 1, visits + 1
         count = rows.count(i)
         entries += count
         slope = loss.derivative(y[i], rows.dot(i, w) + b)

@@ -8,6 +8,8 @@ import numpy as np
 
 from ...data.rows import Batch
 from ...runtime.counts import Counts
+from ...runtime.jit import kernel
+from ...runtime.random import lay_out
 from ..order import Order
 from .slopes import SlopeMeans
 
@@ -44,3 +46,11 @@ class State(NamedTuple, Generic[M, C]):
         rows = np.flatnonzero(batch.weight).astype(np.uint32)
         order = Order(rows, rows.copy(), self.order.rng)
         return self._replace(order=order, cursor=self.cursor._replace(position=-1))
+
+
+@kernel
+def begin_epoch(order: Any, how: int) -> int:
+    """Lay out the rows of the next epoch, in the order that ORDERS has under ``how``; the first position."""
+    rows, picks, rng = order
+    lay_out(rng, how, rows, picks)
+    return 0
