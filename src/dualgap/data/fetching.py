@@ -20,7 +20,7 @@ FAR, NEAR = 12, 5  # visits
 @kernel(forceinline=True)
 def fetch_ahead(batch: Any, order: Any, position: int, end: int) -> None:
     """Ask for the rows of a batch that are visited `FAR` and `NEAR` places after ``position`` in
-    ``order[:end]``.
+    ``order[:end]``, or for the last one.
     """
     ahead = order[min(position + FAR, end - 1)]
     batch.rows.prefetch_offsets(ahead)

@@ -68,15 +68,14 @@ class Decomposition(WorkingSetSolver):
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """Rounds until the budget is spent or all rows are restored."""
-        end, reads, restored = state.counts.visits + budget, 0, False
+        box, end, reads, restored = box_of(problem), state.counts.visits + budget, 0, False
         while state.counts.visits < end and not (restored or state.cursor.stuck) and reads < READS:
             reads += state.cursor.active
-            state, restored = self._round(problem, state)
+            state, restored = self._round(problem, state, box)
         return state, status_of(state, restored=restored)
 
-    def _round(self, problem: Problem, state: State) -> tuple[State, bool]:
+    def _round(self, problem: Problem, state: State, box: Box) -> tuple[State, bool]:
         """Solve the problem over one working set; whether the active rows are solved, and all restored."""
-        box = box_of(problem)
         up, down = most_violating(state, box, self.q // 2)
         extremes = extremes_of(state, up, down)
         violation = extremes.violation

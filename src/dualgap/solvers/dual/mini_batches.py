@@ -84,18 +84,18 @@ class Iterate(NamedTuple):
 @kernel
 def run_batches(batch: Any, loss: Any, geometry: Any, state: Any, stop: int) -> Cursor:
     """Steps of an `Iterate` until ``stop`` are made."""
-    m, theta, _ = state.pace
-    cursor: Cursor = state.cursor
-    targets, moves = np.empty(m), np.empty(m)
+    v, h, beta, lagging, rows, rng, pace, cursor = state
+    m, theta, _ = pace
+    picks, targets, moves = rows[:m], np.empty(m), np.empty(m)
     while cursor.steps < stop:
-        cursor = begin_step(state, cursor)
-        entries = set_targets(batch, loss, state, cursor, targets, 0, m)
-        updates = move_duals(batch, state, cursor.steps, targets, moves)
-        entries += add_moves(batch, state.rows, moves, geometry.scale, state.v)
+        cursor = begin_step(rng, rows, h, pace, cursor)
+        entries = set_targets(batch, loss, v, h, pace, cursor, picks, targets)
+        updates = move_duals(batch.weight, beta, lagging, theta, cursor.steps, picks, targets, moves)
+        entries += add_moves(batch.rows, picks, moves, geometry.scale, v)
         if theta < 1.0:
-            entries += add_moves(batch, state.rows, moves, -geometry.scale / cursor.sigma, state.h)
-        cursor = end_step(state.pace, cursor, geometry.bias_rate, moves, updates, entries)
-    return cursor
+            entries += add_moves(batch.rows, picks, moves, -geometry.scale / cursor.sigma, h)
+        cursor = end_step(pace, cursor, geometry.bias_rate, moves, updates, entries)
+    return cursor  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -107,21 +107,19 @@ class InThreads:
 
     def __call__(self, batch: Batch, loss: Loss, geometry: DualGeometry, state: Iterate, stop: int) -> Cursor:
         """Steps until ``stop`` are made."""
-        m, theta, _ = state.pace
-        cursor = state.cursor
-        targets, moves = np.empty(m), np.empty(m)
-        shares = list(pairwise(m * k // self.threads for k in range(self.threads + 1)))
+        v, h, beta, lagging, rows, rng, pace, cursor = state
+        m, theta, _ = pace
+        picks, targets, moves = rows[:m], np.empty(m), np.empty(m)
+        shares = [slice(*edge) for edge in pairwise(m * k // self.threads for k in range(self.threads + 1))]
         while cursor.steps < stop:
-            cursor = begin_step(state, cursor)
-            scores = [partial(set_targets, batch, loss, state, cursor, targets, *share) for share in shares]
-            entries = self._total(scores)
-            updates = move_duals(batch, state, cursor.steps, targets, moves)
-            sums = [partial(add_moves, batch, state.rows, moves, geometry.scale, state.v)]
-            if theta < 1.0:
-                factor = -geometry.scale / cursor.sigma
-                sums.append(partial(add_moves, batch, state.rows, moves, factor, state.h))
-            entries += self._total(sums)
-            cursor = end_step(state.pace, cursor, geometry.bias_rate, moves, updates, entries)
+            cursor = begin_step(rng, rows, h, pace, cursor)
+            score = partial(set_targets, batch, loss, v, h, pace, cursor)
+            entries = self._total(partial(score, picks[share], targets[share]) for share in shares)
+            updates = move_duals(batch.weight, beta, lagging, theta, cursor.steps, picks, targets, moves)
+            add = partial(add_moves, batch.rows, picks, moves)
+            sums = [partial(add, geometry.scale, v), partial(add, -geometry.scale / cursor.sigma, h)]
+            entries += self._total(sums if theta < 1.0 else sums[:1])
+            cursor = end_step(pace, cursor, geometry.bias_rate, moves, updates, entries)
         return cursor
 
     def _total(self, tasks: Iterable[Callable[[], int]]) -> int:
@@ -130,17 +128,16 @@ class InThreads:
 
 
 @kernel
-def begin_step(state: Any, cursor: Any) -> Cursor:
+def begin_step(rng: Words, rows: Any, h: Floats, pace: Any, cursor: Any) -> Cursor:
     """Draw a random batch, each equally likely, to the front of the rows; keep sigma in range.
 
     Before sigma vanishes it is multiplied into h. At theta = 1 h is 0 at once, and w = v.
     """
-    draw(state.rng, state.rows, state.pace.m)
-    theta = state.pace.theta
+    m, theta, _ = pace
+    draw(rng, rows, m)
     if cursor.sigma >= MIN_SIGMA and theta < 1.0:
         return cursor  # type: ignore[no-any-return]
     factor = cursor.sigma if theta < 1.0 else 0.0
-    h = state.h
     h *= factor
     h_bias = cursor.h_bias * cursor.sigma if theta < 1.0 else 0.0
     return Cursor(cursor.v_bias, h_bias, 1.0, cursor.steps, cursor.counts)
@@ -156,22 +153,21 @@ def draw(rng: Words, rows: Any, m: int) -> None:
 
 @kernel
 def set_targets(
-    batch: Any, loss: Any, state: Any, cursor: Any, targets: Floats, first: int, last: int
+    batch: Any, loss: Any, v: Floats, h: Floats, pace: Any, cursor: Any, picks: Any, targets: Floats
 ) -> int:
-    """``targets_k = -phi'(<u, x_k>)`` for rows first to last of the batch, u = v + (1 - theta) sigma h.
+    """``targets_k = -phi'(<u, x_k>)`` for the rows picked, u = v + (1 - theta) sigma h; the entries read.
 
-    phi is the smoothed loss where gamma > 0. Returns the entries read.
+    phi is the smoothed loss where gamma > 0.
     """
     rows, y, _, _ = batch
-    v, h, order = state.v, state.h, state.rows
-    _, theta, gamma = state.pace
+    _, theta, gamma = pace
     v_bias, h_bias = cursor.v_bias, cursor.h_bias
     factor = (1.0 - theta) * cursor.sigma
     entries = 0
-    for k in range(first, last):
-        if k + AHEAD < last:
-            rows.prefetch_row(order[k + AHEAD])
-        i = order[k]
+    for k in range(picks.shape[0]):
+        if k + AHEAD < picks.shape[0]:
+            rows.prefetch_row(picks[k + AHEAD])
+        i = picks[k]
         score = rows.dot(i, v) + v_bias + factor * (rows.dot(i, h) + h_bias)
         low, high = loss.dual_bounds(y[i])
         targets[k] = min(max(loss.dual_prox(y[i], score, 0.0, gamma), low), high)
@@ -180,18 +176,18 @@ def set_targets(
 
 
 @kernel
-def move_duals(batch: Any, state: Any, step: int, targets: Floats, moves: Floats) -> int:
+def move_duals(
+    weight: Floats, beta: Floats, lagging: Any, theta: float, step: int, picks: Any, targets: Floats,
+    moves: Floats,
+) -> int:  # fmt: skip
     """``beta_k += theta (targets_k - beta_k)``; ``moves_k`` is c_k times that. Returns how many changed.
 
     The running mean of a row is brought up to this step before its dual changes.
     """
-    _, _, weight, _ = batch
-    beta, order = state.beta, state.rows
-    mix, touched, total = state.lagging
-    theta = state.pace.theta
+    mix, touched, total = lagging
     updates = 0
-    for k in range(targets.shape[0]):
-        i = order[k]
+    for k in range(picks.shape[0]):
+        i = picks[k]
         change = theta * (targets[k] - beta[i])
         moves[k] = weight[i] * change
         if change == 0.0:
@@ -209,16 +205,15 @@ def move_duals(batch: Any, state: Any, step: int, targets: Floats, moves: Floats
 
 
 @kernel
-def add_moves(batch: Any, order: Any, moves: Floats, factor: float, vector: Floats) -> int:
-    """``vector += factor sum_k moves_k x_k``. Returns the entries read."""
-    rows, _, _, _ = batch
+def add_moves(rows: Any, picks: Any, moves: Floats, factor: float, vector: Floats) -> int:
+    """``vector += factor sum_k moves_k x_k``; the entries read."""
     entries = 0
-    for k in range(moves.shape[0]):
-        if k + AHEAD < moves.shape[0]:
-            rows.prefetch_row(order[k + AHEAD])
+    for k in range(picks.shape[0]):
+        if k + AHEAD < picks.shape[0]:
+            rows.prefetch_row(picks[k + AHEAD])
         if moves[k] != 0.0:
-            rows.add(order[k], factor * moves[k], vector)
-            entries += rows.count(order[k])
+            rows.add(picks[k], factor * moves[k], vector)
+            entries += rows.count(picks[k])
     return entries
 
 
