@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.geometry import DualGeometry
-from ...core.losses import Loss
 from ...data.rows import Batch
 from ...runtime.arrays import Floats, Offsets, Words
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import generator, shuffle
 from ..dual.shrinking import projected_slope
+from ..dual.sweeper import Subproblem
 
 FAR, NEAR = 12, 5  # visits ahead at which a row's numbers, and then its entries, are fetched
 FIRST_EPSILON = 9.0  # of eviction, in the first sweep
@@ -76,39 +75,27 @@ class CacheSweeper:
         """No row is in the cache yet."""
         return Sweeps.empty(batch.weight.size, b, seed)
 
-    def sweep(
-        self,
-        batch: Batch,
-        loss: Loss,
-        geometry: DualGeometry,
-        w: Floats,
-        beta: Floats,
-        state: Sweeps,
-        budget: int,
-    ) -> Sweeps:
+    def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, budget: int) -> Sweeps:
         """Visit rows in the cache until the budget is spent or none is left."""
-        return state._replace(cursor=_sweep(batch, loss, geometry, w, beta, state, self.evicts, budget))
+        return state._replace(cursor=_sweep(*rows, w, beta, state, self.evicts, budget))
 
 
-@kernel
+@kernel(forceinline=True)
 def _fetch_ahead(batch: Any, beta: Floats, ids: Offsets, order: Any, position: int, size: int) -> None:
     """Ask for the rows in the slots that are visited `FAR` and `NEAR` places after ``position``.
 
-    As ``data/fetching.fetch_ahead``, for rows whose offsets come in pairs and whose duals are found by their
-    numbers.
+    As ``data/fetching.fetch_ahead``, and as there without branches, for rows whose offsets come in pairs and
+    whose duals are found by their numbers.
     """
-    rows, y, weight, squared_norms = batch
-    if position + FAR < size:
-        ahead = order[position + FAR]
-        rows.prefetch_offsets(2 * ahead)
-        prefetch(ids, ahead)
-        prefetch(y, ahead)
-        prefetch(weight, ahead)
-        prefetch(squared_norms, ahead)
-    if position + NEAR < size:
-        near = order[position + NEAR]
-        rows.prefetch_row(2 * near)
-        prefetch(beta, ids[near])
+    ahead = order[min(position + FAR, size - 1)]
+    batch.rows.prefetch_offsets(2 * ahead)
+    prefetch(ids, ahead)
+    prefetch(batch.y, ahead)
+    prefetch(batch.weight, ahead)
+    prefetch(batch.squared_norms, ahead)
+    near = order[min(position + NEAR, size - 1)]
+    batch.rows.prefetch_row(2 * near)
+    prefetch(beta, ids[near])
 
 
 @kernel

@@ -16,6 +16,7 @@ from ...data.row_cache import ROOM, RowCache
 from ...data.rows import Batch
 from ...data.sources import Part
 from ...runtime.errors import InputError
+from ..dual.sweeper import Subproblem
 from .cache_sweeper import CacheSweeper
 from .passing import PassingEvaluation
 from .state import Place, State
@@ -126,9 +127,8 @@ class Engine:
         """Visit so many rows in the cache."""
         cache, size = self.cache, state.size
         batch = Batch(cache.rows, cache.y, cache.weight, cache.squared_norms)
-        sweeps = sweeper.sweep(
-            batch, problem.loss, problem.dual_geometry, state.w, state.beta, state.sweeps, budget
-        )
+        rows = Subproblem(batch, problem.loss, problem.dual_geometry)
+        sweeps = sweeper.sweep(rows, state.w, state.beta, state.sweeps, budget)
         if sweeps.cursor.size < size:
             cache.count_evicted(sweeps.order[sweeps.cursor.size : size])
         self.tell_bias(sweeps.cursor.b)
