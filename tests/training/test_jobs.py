@@ -61,7 +61,7 @@ def test_one_ctrl_c_ends_all() -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with CtrlC() as ctrl_c:
-            first = job(0, X, y, tol=0.0, watchers=[press])
+            first = job(0, X, y, tol=0.0, callbacks=[press])
             found = dict(run_jobs([first, job(1, X, y, tol=0.0)], ctrl_c=ctrl_c))
             assert ctrl_c.pressed
     finally:
