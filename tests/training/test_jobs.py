@@ -53,7 +53,7 @@ def test_threads_make_no_difference(threads: int) -> None:
 def test_one_ctrl_c_ends_all() -> None:
     X, y = rows()
 
-    def press(record: Any) -> None:
+    def press(record: Any, run: Any) -> None:
         if not ctrl_c.pressed:
             os.kill(os.getpid(), signal.SIGINT)
 
