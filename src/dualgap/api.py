@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from .core.bias import Bias, make_bias
-from .core.losses import Loss, make_loss
-from .core.problem import Form, Point, Problem
-from .data.chunks import OnDisk
-from .data.dataset import Dataset, DataSpec
-from .inputs import data_of, held_out, opened
+from .core.bias import Bias
+from .core.losses import Loss
+from .core.problem import Point
 from .models.model import Model
-from .runtime.checks import functions, number, shown, whole
-from .runtime.errors import InputError
-from .solvers import check_from_disk, check_regulariser, check_seed, make_solver
-from .solvers.auto import choose
-from .training.callbacks import Callback, as_callback
+from .preparing import prepared_run
+from .training.callbacks import Callback
 from .training.interruption import CtrlC
 from .training.jobs import Job
-from .training.loop import Measures, Running, Settings, running, solve
+from .training.loop import Measures
 from .training.outcome import Outcome
 from .training.records import Record
 from .training.run import Run
+from .training.running import Running, running, solve
 from .training.schedule import Size
 from .training.solver import AnySolver
-from .training.stopping import GapBelow, MaxEpochs, MaxVisits, NotImproving, Rules, Stalled, TimeLimit
-from .training.validation import Validation
-from .warm_starts import run_to_resume, starting_point
-
-_OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
 
 
 def fit(
@@ -152,7 +139,7 @@ def fit(
         and the bound times lam). Ctrl-C ends a run early with the best model so far and ``reason.name ==
         "interrupted"``.
     """
-    prepared = _prepared(locals())
+    prepared = prepared_run(locals())
     task = prepared.task
     outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
     return task.named(outcome)
@@ -172,7 +159,7 @@ def job(
     """
     bound = signature(fit).bind(X, y, **arguments)
     bound.apply_defaults()
-    task, rules, settings, callbacks = _prepared(bound.arguments)
+    task, rules, settings, callbacks = prepared_run(bound.arguments)
     if adapt is not None:
         solver, quantum = adapt(task.solver)
         task, settings = task._replace(solver=solver), replace(settings, max_quantum=quantum)
@@ -192,7 +179,7 @@ def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
     """
     bound = signature(fit).bind(X, y, **arguments)
     bound.apply_defaults()
-    task = _prepared(bound.arguments).task
+    task = prepared_run(bound.arguments).task
     problem, solver = task.problem, task.solver
     source, size = problem.source, Size.of(problem)
     share = size.evaluation_cost() / size.training_cost(size.epoch)
@@ -209,163 +196,3 @@ def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
         f"a certificate costs about as much as {share:.2g} epochs; {often}",
         *solver.plan(problem, task.tol),
     ]
-
-
-class Prepared(NamedTuple):
-    """A run that has been checked and can begin."""
-
-    task: Task
-    rules: Rules
-    settings: Settings
-    callbacks: list[Callback]
-
-
-def _prepared(given: Mapping[str, Any]) -> Prepared:
-    """Check all arguments of ``fit``, by their names, and open the data."""
-    if given["penalty"] != "l2":
-        raise InputError(
-            f"penalty={shown(given['penalty'])} is not offered: dualgap regularises by the squared l2 norm "
-            f"only; {_OTHERS}"
-        )
-    record_every, measures = given["record_every"], given["measures"]
-    if record_every is not None:
-        record_every = whole("record_every", record_every, 1)
-    callbacks = functions("callbacks", given["callbacks"], "functions of (record, run)")
-    measures = functions("measures", measures, "functions of a Point that return a dict")
-    names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options", "validation")
-    limits = Limits(given["max_epochs"], given["max_visits"], given["time_limit"])
-    task = prepare(data_of(given), limits=limits, **{name: given[name] for name in names})
-    rules, problem = task.rules, task.problem
-    if task.validate is not None:
-        rules = rules | NotImproving(whole("patience", given["patience"], 1))
-        record_every = record_every or problem.epoch_size
-    if record_every is not None and not problem.source.in_memory:
-        if task.validate is None:
-            raise InputError(
-                f"record_every={record_every}: rows on disk are certified once a pass, in passing"
-            )
-        record_every = None
-    settings = Settings(
-        tol=task.tol,
-        form=task.form,
-        record_every=record_every,
-        measures=[_measure(each) for each in measures],
-        validate=task.validate,
-        warm=starting_point(given["warm"], task.classes, problem),
-        resume=run_to_resume(given["resume"], given["warm"]),
-        auto_reason=task.auto_reason,
-    )
-    patient = max(1000 * problem.epoch_size, 200_000)  # on tiny data a thousand epochs are nothing
-    listeners = [as_callback(each) for each in callbacks]
-    return Prepared(task, rules | Stalled(patient), settings, listeners)
-
-
-class Limits(NamedTuple):
-    """Where a run ends at the latest."""
-
-    max_epochs: float | None
-    max_visits: int | None
-    time_limit: float | None
-
-    def rules(self, tol: float, epoch_size: int) -> Rules:
-        """Stop at the gap, or at a limit."""
-        rules = Rules((GapBelow(tol),))
-        if self.max_visits is not None:
-            rules = rules | MaxVisits(whole("max_visits", self.max_visits, 1))
-        if self.max_epochs is not None:
-            rules = rules | MaxEpochs(number("max_epochs", self.max_epochs), epoch_size)
-        if self.time_limit is not None:
-            rules = rules | TimeLimit(number("time_limit", self.time_limit))
-        return rules
-
-
-class Task(NamedTuple):
-    """What is to be solved, by whom, until when."""
-
-    problem: Problem
-    solver: AnySolver
-    rules: Rules
-    form: Form
-    classes: Any
-    validate: Validation | None
-    auto_reason: str  # "auto" chose this solver
-    tol: float  # the relative gap asked for
-    data: Dataset
-
-    def named(self, outcome: Outcome) -> Outcome:
-        """The outcome with what the loop does not know: labels, expansion, the reason of ``auto``."""
-        return replace(
-            outcome, classes=self.classes, expansion=self.data.schema.expansion, auto_reason=self.auto_reason
-        )
-
-
-def prepare(
-    rows: DataSpec | Dataset,
-    loss: str | Loss,
-    C: float | None,
-    lam: float | None,
-    solver: str,
-    tol: float,
-    bias: str | Bias,
-    rho: float,
-    limits: Limits,
-    seed: int,
-    options: dict[str, Any],
-    validation: Any = None,
-) -> Task:
-    """Check everything; nothing is computed yet that takes long."""
-    tol, seed = number("tol", tol, zero=True), check_seed(seed)
-    chosen, kind = make_loss(loss), make_bias(bias, rho)
-    data = opened(rows, chosen.task, depth=4)
-    source, held = held_out(validation, data, chosen.task, seed)
-    classes = None if data.labels is None else data.labels.classes
-    if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:
-        if chosen.hard_margin is None:
-            raise InputError(
-                f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}"
-            )
-        chosen, C = chosen.hard_margin, 1.0  # J is then 1/2 |w|^2
-    lam, form = strength(C, lam, source.total_weight)
-    problem = Problem(source, chosen, lam, kind)
-    name, why = choose(problem, options) if isinstance(solver, str) and solver == "auto" else (solver, "")
-    if isinstance(source, OnDisk):
-        check_from_disk(name, problem.bias.kind)
-        source.check = problem.check_targets
-    trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
-    check_regulariser(name, lam)
-    trainer = trainer.resolved(problem)
-    rules = limits.rules(tol, problem.epoch_size)
-    trainer.check(problem, rules.allowance(0))
-    validate = None if held is None else Validation(held, chosen)
-    return Task(problem, trainer, rules, form, classes, validate, why, tol, data)
-
-
-def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:
-    """Lam, and the form of the objective that the caller thinks in."""
-    if C is not None and lam is not None:
-        raise InputError(
-            f"both C={shown(C)} and lam={shown(lam)} are given; give one (C = 1/(lam N), N the sum of the "
-            "weights)"
-        )
-    if lam is not None:
-        return number("lam", lam, zero=True), "mean"
-    given = number("C", 1.0 if C is None else C)
-    low, high = 1e-100 / weight, 1e100 / weight  # the same range for lam
-    if not low <= given <= high:
-        raise InputError(
-            f"C={given!r} is out of range: for these rows it must lie between {low:.3g} and {high:.3g}"
-        )
-    return 1.0 / (given * weight), "J"
-
-
-def _measure(function: Measures) -> Measures:
-    """The same function, with its results checked."""
-
-    def measured(point: Point) -> dict[str, float]:
-        found: Any = function(point)
-        if not isinstance(found, dict):
-            name = getattr(function, "__name__", "a measure")
-            raise InputError(f"measures: {name} returned {shown(found)}; it must return a dict of numbers")
-        return found
-
-    return measured

@@ -12,7 +12,8 @@ import dualgap
 from dualgap.core.problem import Evaluation, Point, Problem
 from dualgap.data.sources import view
 from dualgap.runtime.counts import Counts
-from dualgap.training.loop import Settings, solve
+from dualgap.training.loop import Settings
+from dualgap.training.running import solve
 from dualgap.training.solver import Solver, Status
 from dualgap.training.stopping import GapBelow, Reason, Rules
 from support import endings

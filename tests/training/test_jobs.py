@@ -14,7 +14,7 @@ import pytest
 import dualgap
 from dualgap.api import job
 from dualgap.training.jobs import Job, run_jobs
-from dualgap.training.loop import CtrlC
+from dualgap.training.interruption import CtrlC
 
 
 def rows() -> tuple[Any, Any]:

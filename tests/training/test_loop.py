@@ -26,9 +26,10 @@ from dualgap.runtime.counts import Counts
 from dualgap.solvers import SOLVERS
 from dualgap.solvers.second_order.quadratic import ROUNDS
 from dualgap.training.callbacks import Callback, JsonLines, Progress
-from dualgap.training.loop import Settings, solve
+from dualgap.training.loop import Settings
 from dualgap.training.records import Record
 from dualgap.training.run import Run
+from dualgap.training.running import solve
 from dualgap.training.solver import Solver, Status
 from dualgap.training.stopping import GapBelow, Reason, Rules
 from support.commands import heed_ctrl_c

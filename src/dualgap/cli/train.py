@@ -165,9 +165,9 @@ def command(**given: Any) -> int:
 
 def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
-    from ..api import strength
     from ..core.bias import make_bias
     from ..core.losses import make_loss
+    from ..preparing import strength
     from ..runtime.options import options_of
     from ..solvers import SOLVERS, make_solver
 

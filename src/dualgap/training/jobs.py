@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from .interruption import CtrlC
-from .loop import Running, finished
 from .outcome import Outcome
+from .running import Running, finished
 
 
 class Job(NamedTuple):

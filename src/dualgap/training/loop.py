@@ -12,29 +12,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ..core.problem import Evaluation, Form, Point, Problem
-from ..runtime.errors import InputError
-from .callbacks import Callback, stop_reason
+from .callbacks import Callback
 from .incumbent import DualOrigin, Incumbent
-from .interruption import CtrlC
-from .outcome import Outcome
 from .records import Record
 from .run import FORMAT, Run, Seconds, check_resumable, check_value, copied
 from .schedule import Schedule
 from .solver import AnySolver, Status, Steps
-from .stopping import INTERRUPTED, Reason, Rules, broken
+from .stopping import Reason, Rules
 
 QUANTUM = 0.2  # seconds that one call of a solver should last
-PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not waited for after Ctrl-C
 MAX_UNCHANGED, MAX_IDLE = 3, 10_000  # evaluations in a row without a visit that end a run: all alike, or any
 
 Measures: TypeAlias = Callable[[Point], dict[str, float]]
-Running: TypeAlias = Generator[Record, None, Outcome]
 
 
 @dataclass(frozen=True)
@@ -279,118 +273,3 @@ class Loop:
     def _certified(self, began: float) -> None:
         spent = time.perf_counter() - began
         self.seconds = self.seconds._replace(certifying=self.seconds.certifying + spent)
-
-
-def solve(
-    solver: AnySolver,
-    problem: Problem,
-    rules: Rules,
-    settings: Settings,
-    callbacks: Sequence[Callback] = (),
-) -> Outcome:
-    """Train until a rule finds a reason to stop, or the solver is done, or Ctrl-C is pressed."""
-    with CtrlC() as ctrl_c:
-        return finished(running(solver, problem, rules, settings, callbacks, ctrl_c))
-
-
-def finished(run: Running) -> Outcome:
-    """The outcome of a run that is left to itself."""
-    while True:
-        try:
-            next(run)
-        except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
-
-
-def running(
-    solver: AnySolver,
-    problem: Problem,
-    rules: Rules,
-    settings: Settings,
-    callbacks: Sequence[Callback],
-    ctrl_c: CtrlC,
-) -> Running:
-    """A run that pauses at every record and returns its outcome, so that several can take turns.
-
-    The model handed back is the one with the smallest primal value seen, or the smallest value of
-    ``validate``.
-    """
-    reason: Reason | None = None
-    for callback in callbacks:
-        callback.begin(problem, solver, settings.auto_reason)
-    try:
-        loop = Loop(solver, problem, rules, settings)
-        if settings.resume is not None:
-            for callback in callbacks:
-                if callback.name in settings.resume.memory:
-                    callback.memory = settings.resume.memory[callback.name]
-        trace: list[Record] = []
-        with ExitStack() as open_:
-            loop.steps = open_.enter_context(solver.opened(problem, loop.state))
-            for record in loop:
-                reason = _look(loop, record, trace, callbacks) or loop.ended(record)
-                if ctrl_c.pressed:
-                    reason = reason or INTERRUPTED
-                if reason is not None:
-                    break
-                yield record
-        assert reason is not None  # a loop goes on for ever
-        run = loop.run(callbacks)  # taken first: the last evaluation is no part of the resumable run
-        if loop.visits > loop.timetable.at.visits and not _leave_unevaluated(reason, loop, trace):
-            reason = _evaluate_last(loop, reason, trace, callbacks)
-    finally:
-        for callback in callbacks:
-            callback.close(reason)
-    beta = loop.best.beta
-    certificate = problem.in_form(loop.certificate, settings.form)
-    return Outcome(
-        coef=loop.best.w,
-        intercept=loop.best.b,
-        dual=problem.bias.feasible(beta, problem.source.weight) if beta.any() else None,
-        certificate=certificate,
-        trace=trace,
-        reason=reason,
-        converged=certificate.relative_gap <= settings.tol,
-        solver=solver,
-        problem=problem,
-        run=run,
-        dual_origin=loop.best.origin,
-        interrupted=ctrl_c.pressed,
-    )
-
-
-def _look(loop: Loop, record: Record, trace: list[Record], callbacks: Sequence[Callback]) -> Reason | None:
-    """Show a record to the stopping rules and the callbacks; the first reason to stop."""
-    if record.kind == "certified":
-        trace.append(record)
-    if loop.repeats:
-        return loop.rules.look_again(record)
-    found, loop.memory = loop.rules.look(record, loop.memory)
-    if not callbacks:
-        return found
-    run = loop.run(callbacks)
-    answers = [stop_reason(callback(record, run)) for callback in callbacks]
-    return found or next((answer for answer in answers if answer is not None), None)
-
-
-def _leave_unevaluated(reason: Reason, loop: Loop, trace: list[Record]) -> bool:
-    """Whether there is no time, or no way, to evaluate the last point."""
-    if reason.name == "broken":
-        return True
-    if not trace:
-        return False
-    if not loop.in_memory:  # it takes a pass over the disk
-        return reason.name in ("interrupted", "time_limit", "gap")
-    return reason.name == "interrupted" and loop.seconds.certifying > PATIENCE_AFTER_CTRL_C * len(trace)
-
-
-def _evaluate_last(loop: Loop, reason: Reason, trace: list[Record], callbacks: Sequence[Callback]) -> Reason:
-    """What was learned since the last certificate counts too."""
-    try:
-        record = loop.evaluate(final=True)
-    except InputError as error:  # rows on disk that cannot be read any more: what is proven stays
-        if loop.in_memory:
-            raise
-        return broken(str(error))
-    return _look(loop, record, trace, callbacks) or reason

@@ -20,7 +20,8 @@ from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.random import generator
 from dualgap.solvers.dual.averaging import clipped
-from dualgap.solvers.dual.sdca import ORDERS, SDCA, Alias, _alias, _lay_out, iteration_bound
+from dualgap.solvers.dual.ordered_sweeps import ORDERS, Alias, _lay_out, make_alias
+from dualgap.solvers.dual.sdca import SDCA, iteration_bound
 from support.problems import small_problem
 
 problem = partial(small_problem, n=40, d=5, lam=0.05, seed=0)
@@ -37,7 +38,9 @@ def iterates(solver: SDCA, task: Problem, steps: int) -> tuple[list[np.ndarray],
 
 
 def table(probability: np.ndarray | None) -> Alias:
-    return Alias(np.zeros(0), np.zeros(0, dtype=np.uint32)) if probability is None else _alias(probability)
+    return (
+        Alias(np.zeros(0), np.zeros(0, dtype=np.uint32)) if probability is None else make_alias(probability)
+    )
 
 
 def laid_out(order: str, epochs: int, n: int = 12, probability: np.ndarray | None = None) -> list[np.ndarray]:
@@ -81,7 +84,7 @@ def test_weighted_draws_have_their_probabilities() -> None:
 @given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=40).filter(lambda values: sum(values) > 1e-3))
 def test_alias_tables_hold_the_probabilities(values: list[float]) -> None:
     probability = np.array(values) / np.sum(values)
-    threshold, other = _alias(probability)
+    threshold, other = make_alias(probability)
     n = probability.size
     held = threshold / n
     np.add.at(held, other, (1.0 - threshold) / n)

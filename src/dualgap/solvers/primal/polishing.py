@@ -16,7 +16,7 @@ import numpy as np
 from ...core.problem import Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.options import option
-from ..dual.sdca import OrderedSweeper
+from ..dual.ordered_sweeps import OrderedSweeper
 from ..dual.start import dual_start
 from ..dual.sweeper import Subproblem
 from ..exact_bias import centred, prox_strength
