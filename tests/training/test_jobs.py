@@ -13,8 +13,8 @@ import pytest
 
 import dualgap
 from dualgap.api import job
-from dualgap.training.jobs import Job, run_jobs
 from dualgap.training.interruption import CtrlC
+from dualgap.training.jobs import Job, run_jobs
 
 
 def rows() -> tuple[Any, Any]:

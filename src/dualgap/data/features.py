@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ..runtime.arrays import Columns, Floats, Offsets, Values, canonical
+from ..runtime.arrays import Floats, Offsets, canonical
 from ..runtime.checks import shown, whole
 from ..runtime.errors import InputError
 from ..runtime.jit import kernel
@@ -228,7 +228,7 @@ def _grown(grow: Any, rows: CSR, sizes: Any, bits: int, k: int) -> CSR:
     place = np.full(
         1 << int(2 * sizes.max(initial=1)).bit_length(), -1, dtype=np.int64
     )  # half empty, at least
-    end = grow(rows.values, rows.columns, rows.starts, bits, k, values, columns, starts, place)
+    end = grow(rows, bits, k, (values, columns, starts), place)
     return CSR(
         canonical(values[:end].copy() if end < most else values, values.dtype),
         canonical(columns[:end].copy() if end < most else columns, np.uint32),
@@ -270,13 +270,12 @@ def _put(
 
 
 @kernel
-def _poly2(
-    values: Values, columns: Columns, starts: Offsets, bits: int, k: int,
-    out: Any, out_columns: Any, out_starts: Offsets, place: Offsets,
-) -> int:  # fmt: skip
+def _poly2(rows: Any, bits: int, k: int, grown: Any, place: Offsets) -> int:
     """``x_i`` goes to the hash of i, ``x_i x_j`` to the hash of (i, j), each with the sign that its hash
     has.
     """
+    values, columns, starts = rows
+    out, out_columns, out_starts = grown
     end = 0
     for i in range(starts.shape[0] - 1):
         first = end
@@ -295,11 +294,10 @@ def _poly2(
 
 
 @kernel
-def _kmers(
-    values: Values, columns: Columns, starts: Offsets, bits: int, k: int,
-    out: Any, out_columns: Any, out_starts: Offsets, place: Offsets,
-) -> int:  # fmt: skip
+def _kmers(rows: Any, bits: int, k: int, grown: Any, place: Offsets) -> int:
     """Count the words of k symbols in neighbouring columns; no signs, as all counts are positive."""
+    values, columns, starts = rows
+    out, out_columns, out_starts = grown
     end = 0
     for i in range(starts.shape[0] - 1):
         first = end

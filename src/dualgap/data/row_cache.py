@@ -7,7 +7,7 @@ offsets a slot, where it begins and where it ends, so that row ``2 s`` of ``rows
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,19 @@ from .sources import Part
 SLOT_BYTES = 112  # that a row takes beside its entries, and while others are moved or chosen to leave
 # arena for this many times the entries that rows have on average: holes, and rows longer than others
 ROOM = 1.25
+
+
+class _Slots(NamedTuple):
+    """The arrays of a cache, as its kernel sees them."""
+
+    values: Values
+    columns: Columns
+    bounds: Offsets
+    y: Floats
+    weight: Floats
+    squared_norms: Floats
+    ids: Offsets
+    slack: Floats
 
 
 class RowCache:
@@ -37,9 +50,8 @@ class RowCache:
         self.y, self.weight, self.squared_norms = np.empty(slots), np.empty(slots), np.empty(slots)
         self.head = self.live = 0
         self._grows = grows
-        self._laid: list[
-            Any
-        ] = []  # slots in the order in which their rows lie in the arena, those that left included
+        # slots in the order in which their rows lie in the arena, those that left included
+        self._laid: list[Any] = []
 
     @property
     def slots(self) -> int:
@@ -79,10 +91,18 @@ class RowCache:
                 )
             self._grow(self.head + needed)
         before = size
-        self.head, size = _insert(
-            *part.batch, first, last, part.span.start, self.values, self.columns, self.bounds,
-            self.y, self.weight, self.squared_norms, self.ids, self.order, self.slack, self.head, size,
-        )  # fmt: skip
+        slots = _Slots(
+            self.values,
+            self.columns,
+            self.bounds,
+            self.y,
+            self.weight,
+            self.squared_norms,
+            self.ids,
+            self.slack,
+        )
+        place = (first, last, part.span.start)
+        self.head, size = _insert(part.batch, place, slots, self.order, self.head, size)
         taken = self.order[before:size].astype(np.int64)
         self._laid.append(taken)
         self.live += int((self.bounds[2 * taken + 1] - self.bounds[2 * taken]).sum())
@@ -120,27 +140,14 @@ class RowCache:
 
 
 @kernel
-def _insert(
-    rows: Any,
-    y: Floats,
-    weight: Floats,
-    squared_norms: Floats,
-    first: int,
-    last: int,
-    number: int,
-    values: Values,
-    columns: Columns,
-    bounds: Offsets,
-    ring_y: Floats,
-    ring_weight: Floats,
-    ring_norms: Floats,
-    ids: Offsets,
-    order: Any,
-    slack: Floats,
-    head: int,
-    size: int,
-) -> tuple[int, int]:
-    """Rows first to last - 1 of a part whose row 0 has that number, into the slots behind those in use."""
+def _insert(batch: Any, place: Any, slots: Any, order: Any, head: int, size: int) -> tuple[int, int]:
+    """Put rows of a part into the slots behind those in use; the new head of the arena and number of rows.
+
+    ``place`` is the first row, the row after the last one, and the number that row 0 of the part has in all.
+    """
+    rows, y, weight, squared_norms = batch
+    first, last, number = place
+    values, columns, bounds = slots.values, slots.columns, slots.bounds
     for i in range(first, last):
         if weight[i] == 0.0:
             continue
@@ -152,9 +159,9 @@ def _insert(
             columns[head] = rows.columns[p]
             head += 1
         bounds[2 * slot + 1] = head
-        ring_y[slot], ring_weight[slot], ring_norms[slot] = y[i], weight[i], squared_norms[i]
-        ids[slot] = number + i
-        slack[slot] = 0.0
+        slots.y[slot], slots.weight[slot], slots.squared_norms[slot] = y[i], weight[i], squared_norms[i]
+        slots.ids[slot] = number + i
+        slots.slack[slot] = 0.0
     return head, size
 
 

@@ -131,15 +131,15 @@ class WideCSR(CSR):
         p = self.starts[i]
         end = self.starts[i + 1]
         while p + 4 <= end:
+            t0 += w[self.columns[p]] * self.values[p]
+            t1 += w[self.columns[p + 1]] * self.values[p + 1]
+            t2 += w[self.columns[p + 2]] * self.values[p + 2]
+            t3 += w[self.columns[p + 3]] * self.values[p + 3]
             if p + _AHEAD + 4 <= end:
                 prefetch(w, self.columns[p + _AHEAD])
                 prefetch(w, self.columns[p + _AHEAD + 1])
                 prefetch(w, self.columns[p + _AHEAD + 2])
                 prefetch(w, self.columns[p + _AHEAD + 3])
-            t0 += w[self.columns[p]] * self.values[p]
-            t1 += w[self.columns[p + 1]] * self.values[p + 1]
-            t2 += w[self.columns[p + 2]] * self.values[p + 2]
-            t3 += w[self.columns[p + 3]] * self.values[p + 3]
             p += 4
         while p < end:
             t0 += w[self.columns[p]] * self.values[p]

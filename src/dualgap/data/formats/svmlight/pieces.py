@@ -46,7 +46,7 @@ def parse_piece(text: Bytes, allowed: Range) -> Part:
     tally = np.array([0, 0, 0, 0, HIGHEST + 1, -1, 0, 0], dtype=np.int64)
     low, high = allowed.low, allowed.high
     while True:
-        _parse(text, low, high, labels, starts, columns, values, gaps, tally)
+        _parse(text, (low, high), labels, starts, columns, values, gaps, tally)
         at, rows, entries, lines, lowest, highest, unordered, qids = tally.tolist()
         if at == text.size:
             break
@@ -132,8 +132,8 @@ def _number(text: Bytes, at: int) -> Any:
         at += 1
     digits = np.int64(0)
     places = 0
-    significant: Any = 0
     first = at
+    significant: Any = 0
     c = np.int64(text[at]) - 48
     while 0 <= c <= 9:
         significant += significant > 0 or c > 0
@@ -198,8 +198,7 @@ def _ends_token(c: int) -> bool:
 @kernel
 def _parse(
     text: Bytes,
-    low: int,
-    high: int,
+    limits: tuple[int, int],
     labels: Floats,
     starts: Offsets,
     columns: Columns,
@@ -208,6 +207,7 @@ def _parse(
     tally: Offsets,
 ) -> None:
     """Parse lines from ``tally[_AT]`` on, up to the first unusual one. The text ends with a newline."""
+    low, high = limits
     at, row, entry, line = tally[_AT], tally[_ROWS], tally[_ENTRIES], tally[_LINES]
     lowest, highest, unordered, qids = tally[_LOWEST], tally[_UPPERMOST], tally[_UNORDERED], tally[_QIDS]
     while at < text.shape[0]:
