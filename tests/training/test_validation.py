@@ -152,7 +152,7 @@ def test_sparse_rows_are_split_like_dense_ones() -> None:
 @pytest.mark.parametrize("solver", ["svmsgd", "pegasos", "asdca", "mpu"])
 def test_long_rows_that_are_held_out_change_no_step(solver: str) -> None:
     """Bounds on the lengths of rows are those of the rows that take part."""
-    X, y = data(1200, 5)
+    X, y = data(n=1200, d=5)
     away = split_off(view(X, 1.0 * y), 0.25, 2)[1].weight > 0.0
     other = np.where(away[:, None], 100.0 * X, X)
     runs = [
