@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from dualgap.data.formats.arrow import writing as store_writing
 from dualgap.data.formats.arrow.spool import Rows
 from dualgap.data.formats.arrow.store import Header
-from dualgap.data.table import Data
+from dualgap.data.table import Table
 
 WORDS, COLUMNS, BLOCK = 70, 50_000, 20_000
 _POOL = 20_000_000  # words drawn once; a block takes its rows from a place of its own
@@ -28,7 +28,7 @@ class Text:
         self._taste = (rng.normal(size=COLUMNS) * (rng.random(COLUMNS) < 0.3)).astype(np.float32)
         self._seed = seed
 
-    def block(self, k: int) -> Data:
+    def block(self, k: int) -> Table:
         """The k-th block of rows."""
         rng = np.random.default_rng([self._seed, k])
         first = rng.integers(0, _POOL - BLOCK * WORDS)
@@ -45,7 +45,7 @@ class Text:
         starts = np.concatenate([[0], np.cumsum(counts)])
         values = np.repeat((1.0 / np.sqrt(counts)).astype(np.float32), counts)
         X = sp.csr_array((values, words[own].astype(np.int32), starts), shape=(BLOCK, COLUMNS))
-        return Data(Path("generated"), X, labels)
+        return Table(Path("generated"), X, labels)
 
 
 class _Made:

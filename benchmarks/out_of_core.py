@@ -23,9 +23,9 @@ import numpy as np
 
 import dualgap
 from dualgap.data.chunks import OnDisk
-from dualgap.data.dataset import all_of
 from dualgap.data.features import Expanded, Poly2
 from dualgap.data.formats.arrow.feed import StoreFeed
+from dualgap.data.formats.feeds import read_feed
 from dualgap.files import Store, write_store
 
 from . import CACHE, HERE, ROOT, big, goals, machine, sets
@@ -245,7 +245,8 @@ def curves(folder: Path) -> dict[str, list[tuple[float, float, float]]]:
         feed = Expanded(StoreFeed(Store(path)), Poly2(16))
         grown = OnDisk(feed, lambda y: np.where(y > 0, 1.0, -1.0), memory_budget=BUDGET)
         found[f"{name} poly2: expanded on the fly"] = _curve(grown, tol=1e-3, solver="cached-loops")
-        X, y, _ = all_of(feed)
+        table = read_feed(feed)
+        X, y = table.X, table.y
         stored = folder / "stored.arrow"
         write_store(stored, X, y, keep_order=True)
         larger = stored.stat().st_size / path.stat().st_size
