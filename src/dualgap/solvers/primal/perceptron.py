@@ -192,7 +192,7 @@ def _count_votes(
     rows: Any, batch: Any, geometry: Any, d: int, mistakes: Any, lived: Any, votes: Floats
 ) -> None:
     """Score every row by every iterate in turn; each votes once for every visit that it survived."""
-    trained, y, weight, _ = batch
+    _, y, weight, _ = batch
     _, weight_scale, rho2, bias_step = geometry
     gain = rho2 + bias_step
     dense = np.zeros(d)
@@ -202,5 +202,5 @@ def _count_votes(
         score = 0.0
         for k in range(mistakes.shape[0]):
             i = mistakes[k]
-            score += weight_scale * weight[i] * y[i] * (trained.dot(i, dense) + gain)
+            score += weight_scale * weight[i] * y[i] * (batch.rows.dot(i, dense) + gain)
             votes[row] += lived[k] if score > 0.0 else (-lived[k] if score < 0.0 else 0)
