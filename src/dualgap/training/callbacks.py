@@ -26,7 +26,8 @@ class Callback:
     """The base of callbacks that want to know when training begins and ends, or to remember something.
 
     What a callback with a ``name`` keeps in ``memory`` (a NamedTuple of numbers and arrays) is saved with the
-    run, and put back when the run is resumed.
+    run, and put back when the run is resumed. Callbacks are called in their order: one that saves runs comes
+    last.
     """
 
     name: str | None = None

@@ -71,10 +71,7 @@ class Loop:
         self.seconds = Seconds()
         self._quantum = 10_000
         self._idle = self._unchanged = 0
-        self._values = (
-            math.nan,
-            math.nan,
-        )  # primal and dual value of the solver's point when it was last evaluated
+        self._values = math.nan, math.nan  # primal and dual, of the solver's point at its last evaluation
         zero, evaluation = problem.zero_point()
         merit = None if settings.validate is None else settings.validate(zero)
         self.best.see(zero, evaluation, "none", merit)
@@ -104,9 +101,7 @@ class Loop:
         self.timetable, self.polished, self.seconds = run.timetable, run.polished, run.seconds
         self.memory = self.rules.begin(run.memory)
         self.news = None
-        if (
-            self.visits == self.timetable.at.visits and self.in_memory
-        ):  # bring back what the solver was to be told
+        if self.visits == self.timetable.at.visits and self.in_memory:  # what the solver was to be told
             self._evaluate(self.solver.point(self.problem, self.state), "solver")
 
     @property
@@ -115,9 +110,8 @@ class Loop:
         return int(self.state.counts.visits)
 
     def __iter__(self) -> Iterator[Record]:
-        if (
-            self.settings.warm is not None or self.settings.resume is not None
-        ):  # it may be good enough as it is
+        # the point to start from may be good enough as it is
+        if self.settings.warm is not None or self.settings.resume is not None:
             self.repeats = self.settings.resume is not None
             yield self.record("certified")
             self.repeats = False

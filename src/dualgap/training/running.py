@@ -109,10 +109,7 @@ def _look(loop: Loop, record: Record, trace: list[Record], callbacks: Sequence[C
     if loop.repeats:
         return loop.rules.look_again(record)
     found, loop.memory = loop.rules.look(record, loop.memory)
-    if not callbacks:
-        return found
-    run = loop.run(callbacks)
-    answers = [stop_reason(callback(record, run)) for callback in callbacks]
+    answers = [stop_reason(callback(record, loop.run(callbacks))) for callback in callbacks]
     return found or next((answer for answer in answers if answer is not None), None)
 
 
