@@ -16,14 +16,8 @@ from .data.sources import View
 from .runtime.errors import InputError
 from .training.validation import split_off
 
-ARGUMENTS = (
-    "y",
-    "sample_weight",
-    "in_memory",
-    "memory_budget",
-    "expand",
-    "hash_bits",
-)  # beside X and threads
+# arguments of `fit` that say what its data are, beside X and threads
+ARGUMENTS = ("y", "sample_weight", "in_memory", "memory_budget", "expand", "hash_bits")
 
 
 def data_of(given: Mapping[str, Any]) -> DataSpec | Dataset:

@@ -91,9 +91,8 @@ class OnDisk:
     ) -> None:
         self.models = models  # that are trained at once, each with its share of a budget
         self.feed, self.targets, self.memory_budget = feed, targets, memory_budget
-        self.check: Callable[[Floats, int], None] = lambda y, first: (
-            None
-        )  # of targets that come by for the first time
+        # of targets that come by for the first time
+        self.check: Callable[[Floats, int], None] = lambda y, first: None
         self.n, self.d, self.nnz = feed.n, d or feed.d, feed.nnz  # a model may have further columns
         self.total_weight, self.epoch_size = feed.total_weight, feed.epoch_size
         self._seen = np.zeros(feed.chunks, dtype=bool)

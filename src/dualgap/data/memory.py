@@ -6,10 +6,8 @@ import os
 from pathlib import Path
 
 SHARE = 0.6  # of the free memory that training may take unasked
-_ROW_BYTES, _COLUMN_BYTES = (
-    130,
-    64,
-)  # beside the entries: measured with `newton` (122; `dcd` 77) and with `dcd`
+# beside the entries: measured with `newton` (122; `dcd` 77) and with `dcd`
+_ROW_BYTES, _COLUMN_BYTES = 130, 64
 
 
 def training_bytes(n: int, d: int, nnz: int, value_bytes: int) -> int:

@@ -70,9 +70,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
         return
     target = Path(os.path.realpath(path))  # a symbolic link stays one
-    stem = (
-        os.fsencode(target.name)[:100].decode("ascii", errors="replace").replace("\ufffd", "_")
-    )  # bytes count
+    stem = os.fsencode(target.name)[:100].decode("ascii", errors="replace")  # the limit is one of bytes
+    stem = stem.replace("\ufffd", "_")
     temporary = target.with_name(f".{stem}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as stream:

@@ -16,9 +16,8 @@ class CtrlC:
         self._here = threading.current_thread() is threading.main_thread()
         if self._here:
             self._before = signal.getsignal(signal.SIGINT)
-            self._here = (
-                self._before is signal.default_int_handler
-            )  # leave an application's own handler alone
+            # an application's own handler is left alone
+            self._here = self._before is signal.default_int_handler
         if self._here:
             signal.signal(signal.SIGINT, self._press)
         return self

@@ -32,9 +32,8 @@ class Value(NamedTuple):
         """Whether both may be the values of one point of one problem."""
         primal = abs(self.primal - other.primal) <= self.primal_error + other.primal_error
         dual = abs(self.dual - other.dual) <= self.dual_error + other.dual_error
-        return (primal or self.primal == other.primal) and (
-            dual or self.dual == other.dual
-        )  # they may be infinite
+        primal, dual = primal or self.primal == other.primal, dual or self.dual == other.dual  # both infinite
+        return primal and dual
 
 
 class Seconds(NamedTuple):

@@ -62,9 +62,8 @@ class Size(NamedTuple):
         Rows with a dual that is not 0, a share ``dual_density`` of all, are added up besides. The constants
         here and in `training_cost` were measured on one machine; they need only be right in proportion.
         """
-        gather = (
-            1.0 + 1.2 * min(1.0, self.d / 60_000) + 2.0 * min(1.0, self.d / 1_200_000)
-        )  # beyond the caches
+        # w beyond the second, and beyond the last cache
+        gather = 1.0 + 1.2 * min(1.0, self.d / 60_000) + 2.0 * min(1.0, self.d / 1_200_000)
         add = (0.6 + min(1.0, self.d / 30_000)) * dual_density
         return (gather + add) * self.nnz + 12.0 * self.n + 4.0 * self.d + 80_000.0
 

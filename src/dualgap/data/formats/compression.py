@@ -150,9 +150,8 @@ class Unpacked:
 _INPUT = 1 << 17  # compressed bytes read at a time
 _MAGIC = 8  # bytes are enough to know a stream by its beginning
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_SKIPPABLE = tuple(
-    bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60)
-)  # frames of metadata, with no text
+# beginnings of frames of metadata, with no text
+_SKIPPABLE = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))
 COMPRESSIONS = {
     ".gz": Compression("gzip", b"\x1f\x8b", (b"\x1f\x8b",), 1, _Member),
     ".bz2": Compression("bzip2", b"BZh", (b"BZh",), 0, bz2.BZ2Decompressor),

@@ -55,9 +55,8 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
         value = sample.evaluate(Point(w, b, None)).primal
         return value if value < sample.value_at_zero else math.inf  # no better than w = 0: too long a step
 
-    most = min(
-        2.0**40, 1.0 / problem.lam if problem.lam > 0.0 else math.inf
-    )  # beyond it the rate is 1/(lam t)
+    # beyond it the rate is 1/(lam t)
+    most = min(2.0**40, 1.0 / problem.lam if problem.lam > 0.0 else math.inf)
     best = min(1.0, most)
     least = cost(best)
     factor = 2.0 if cost(2.0 * best) < least else 0.5
