@@ -461,7 +461,7 @@ def test_a_plan_trains_nothing(tmp_path: Path, forks: Forks, rows: Path) -> None
     )
     told = forks(*arguments, "--lam", "0.1")
     assert told.code == 0
-    assert "visits" in told.out
+    assert "steps" in told.out
     assert "T0=" in told.out
     assert forks(*arguments, "--lam", "0.1", "--json").json["plan"] == told.out.splitlines()
     assert sorted(tmp_path.iterdir()) == before

@@ -30,6 +30,7 @@ from ..core.problem import Evaluation, Point, Problem
 from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..training.solver import AnySolver, Capabilities, Solver, Status, Steps
+from ..training.stopping import BROKEN
 
 SHARE = 0.03
 STRONGEST = 0.1
@@ -110,7 +111,8 @@ class ExactBiasSolver(Solver[State]):
             inner = self.inner.take_news(held, inner, news)
         inner, status = steps.step(held, inner, budget, None)
         state = state._replace(inner=inner)
-        if state.counts.visits < end and status.ended is None:
+        broken = status.ended is not None and status.ended.name == BROKEN
+        if broken or (state.counts.visits < end and status.ended is None):
             return state, status
         inner, b = self.inner.shift_bias(inner, state.centre)
         return State(inner, b, state.mu, state.counts.visits), status._replace(ended=None)

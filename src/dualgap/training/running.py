@@ -16,7 +16,7 @@ from .loop import Loop, Settings
 from .outcome import Outcome
 from .records import Record
 from .solver import AnySolver
-from .stopping import INTERRUPTED, Reason, Rules, broken
+from .stopping import BROKEN, INTERRUPTED, Reason, Rules, broken
 
 PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not waited for after Ctrl-C
 
@@ -115,7 +115,7 @@ def _look(loop: Loop, record: Record, trace: list[Record], callbacks: Sequence[C
 
 def _leave_unevaluated(reason: Reason, loop: Loop, trace: list[Record]) -> bool:
     """Whether there is no time, or no way, to evaluate the last point."""
-    if reason.name == "broken":
+    if reason.name == BROKEN:
         return True
     if not trace:
         return False

@@ -29,12 +29,13 @@ class Reason(NamedTuple):
     message: str
 
 
+BROKEN = "broken"  # the name of the reason where the data fail
 INTERRUPTED = Reason("interrupted", "interrupted; this is the best model so far")
 
 
 def broken(message: str) -> Reason:
     """The reason where the data fail under way; what has been learned until then is not lost."""
-    return Reason("broken", f"{message} (this is the best model so far)")
+    return Reason(BROKEN, f"{message} (this is the best model so far)")
 
 
 Memory = Any  # a NamedTuple of numbers and arrays, or None
