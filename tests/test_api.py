@@ -104,7 +104,7 @@ REFUSED = [
     ({"time_limit": [1]}, r"time_limit=\[1\] must be a number"),
     ({"record_every": "9"}, "record_every='9' must be a whole number"),
     ({"validation": 0.5, "patience": "5"}, "patience='5' must be a whole number"),
-    ({"validation": np.array([1.0, 2.0])}, "validation X has 0 dimensions"),
+    ({"validation": np.array([1.0, 2.0])}, "validation y has shape"),
     ({"sample_weight": 2.0}, "sample_weight has shape"),
     ({"sample_weight": np.ones((4, 1))}, "sample_weight has shape"),
     (

@@ -23,7 +23,16 @@ from .training.callbacks import Callback, as_callback
 from .training.loop import Measures, Settings
 from .training.outcome import Outcome
 from .training.solver import AnySolver
-from .training.stopping import GapBelow, MaxEpochs, MaxVisits, NotImproving, Rules, Stalled, TimeLimit
+from .training.stopping import (
+    GapBelow,
+    GapIsRounding,
+    MaxEpochs,
+    MaxVisits,
+    NotImproving,
+    Rules,
+    Stalled,
+    TimeLimit,
+)
 from .training.validation import Validation
 from .warm_starts import run_to_resume, starting_point
 
@@ -76,7 +85,7 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     )
     patient = max(1000 * problem.epoch_size, 200_000)  # on tiny data a thousand epochs are nothing
     listeners = [as_callback(each) for each in callbacks]
-    return Prepared(task, rules | Stalled(patient), settings, listeners)
+    return Prepared(task, rules | GapIsRounding() | Stalled(patient), settings, listeners)
 
 
 class Limits(NamedTuple):

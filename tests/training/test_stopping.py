@@ -10,6 +10,7 @@ from dualgap.training.callbacks import stop_reason
 from dualgap.training.records import Record
 from dualgap.training.stopping import (
     GapBelow,
+    GapIsRounding,
     MaxEpochs,
     MaxVisits,
     NotImproving,
@@ -78,8 +79,9 @@ def test_stalled_needs_a_whole_window_without_progress() -> None:
 
 def test_a_gap_of_rounding_errors_is_recognised() -> None:
     certificate = Certificate(1.0, 1.0, 1e-12, 1e-12, 9e-13, "mean")
-    rule = Stalled(visits=1)
-    assert rule.look(record(certificate=certificate), rule.begin())[0].name == "rounding"
+    assert GapIsRounding().reason(record(certificate=certificate)).name == "rounding"
+    assert GapIsRounding().reason(record(certificate=certificate, kind="estimate")) is None
+    assert GapIsRounding().reason(record(certificate=certificate._replace(rounding=4e-13))) is None
 
 
 def test_rules_remember_in_what_they_are_handed() -> None:

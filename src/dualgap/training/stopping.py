@@ -194,6 +194,24 @@ class TimeLimit(Memoryless):
         )
 
 
+@dataclass(frozen=True)
+class GapIsRounding(Memoryless):
+    """Half of the certified gap or more is a bound on rounding errors: float64 cannot prove much more."""
+
+    name: ClassVar[str] = "rounding"
+
+    def reason(self, record: Record) -> Reason | None:
+        """Only a certificate counts."""
+        certificate = record.certificate
+        if record.kind != "certified" or not certificate.rounding >= 0.5 * certificate.gap > 0.0:
+            return None
+        return Reason(
+            "rounding",
+            f"the gap of {certificate.gap:.3g} is mostly rounding error ({certificate.rounding:.3g}): "
+            "float64 cannot prove more; rescale the columns of X or loosen the gap asked for",
+        )
+
+
 class History(NamedTuple):
     """Certified records, as far back as `Stalled` looks."""
 
@@ -222,13 +240,6 @@ class Stalled:
         if record.kind != "certified":
             return None, memory
         certificate = record.certificate
-        if certificate.rounding >= 0.5 * certificate.gap > 0.0:
-            reason = Reason(
-                "rounding",
-                f"the gap of {certificate.gap:.3g} is mostly rounding error ({certificate.rounding:.3g}): "
-                "float64 cannot prove more; rescale the columns of X or loosen the gap asked for",
-            )
-            return reason, memory
         visits = np.append(memory.visits, record.visits)
         old = max(0, int(np.count_nonzero(visits <= record.visits - self.visits)) - 1)
         memory = History(visits[old:], np.append(memory.gaps, certificate.relative_gap)[old:])
