@@ -221,8 +221,7 @@ class History(NamedTuple):
 
 @dataclass(frozen=True)
 class Stalled:
-    """The relative gap is not below ``factor`` times what it was ``visits`` visits ago, or it is all
-    rounding.
+    """The relative gap is not below ``factor`` times what it was ``visits`` visits ago.
 
     The relative gap, because where the primal value is far off a dual value that still rises is progress too.
     """
