@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from cli_tools import Forks, forks_fixture, write_rows  # noqa: F401
 
 from dualgap.files import load_model, read_data
+from support.commands import Forks, forks_fixture, write_rows  # noqa: F401
 
 
 @pytest.fixture(scope="module")

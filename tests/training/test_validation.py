@@ -227,11 +227,12 @@ def test_a_tie_is_no_fall() -> None:
     rule = NotImproving(2)
     X, y = data()
     record = dualgap.fit(X, y, validation=0.25, max_epochs=1).trace[0]
-    assert rule(record) is None
-    assert rule(record) is None
-    found = rule(record)
-    assert found is not None
-    assert found.name == "early"
+    memory = rule.begin()
+    found = []
+    for _ in range(3):
+        reason, memory = rule.look(record, memory)
+        found.append(None if reason is None else reason.name)
+    assert found == [None, None, "early"]
 
 
 def test_a_gap_met_ends_the_run_before_patience_does() -> None:
