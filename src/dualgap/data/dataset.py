@@ -1,8 +1,9 @@
 """The door for data: from arrays, files and feeds to a source of rows with targets.
 
 ``open_data`` opens rows for training, for certifying and for validation, in memory if they fit and from disk
-if not. ``scan`` reads rows in one pass of bounded memory, for predicting and evaluating. Both bring rows into
-the columns and classes of a ``Schema`` where one is given. No other module decides how data are opened.
+if not. ``scan`` reads rows in one pass of bounded memory, for predicting and evaluating. Where a ``Schema``
+is given, ``open_data`` applies its columns, classes and expansion; ``scan`` reads rows in its columns, checks
+their names and leaves labels as they are. No other module decides how data are opened.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class DataSpec(NamedTuple):
     format: str = "auto"  # of a file; auto: its first bytes tell
     columns: ReadOptions = ReadOptions()
     expansion: Expansion | None = None
-    positive: Any = None  # the class to tell from all others; None: the larger one of two
+    positive: Any = None  # the class to tell from all others; None: of two, the one that sorts last
     in_memory: bool | None = None  # False: rows stay on disk; True: they do not; None: if they fit
     memory_budget: int | None = None
     threads: int = 1
@@ -128,8 +129,8 @@ class Dataset(NamedTuple):
 def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Dataset:
     """Open rows for training; with a schema, in the columns, classes and features of a model.
 
-    ``task`` is "classification" (of two classes), "regression", or "one-vs-rest": targets are then numbers
-    of the classes.
+    ``task`` is "classification" (of two classes), "regression", or "one-vs-rest": targets are then
+    the classes' positions among ``labels.classes`` in memory, and the labels as they are stored on disk.
     """
     spec = _checked(spec)
     if schema is not None:
@@ -273,7 +274,7 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
     if schema is not None and labels.ndim != 1:
         raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")
     if labels.ndim != 1 or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
-        return None, labels  # `in_memory` says what is wrong with it
+        return None, labels  # `view` says what is wrong with it
     if schema is not None:
         return schema.labels, _known(spec, schema, table, labels)
     if task == "one-vs-rest":

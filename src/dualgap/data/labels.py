@@ -24,9 +24,9 @@ _SHOWN = 8  # labels that a message lists
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The classes of a data set, in sorted order.
+    """The classes of a data set: sorted, or (negative, positive) for a binary problem.
 
-    For a binary problem these are (negative, positive). A negative class of None stands for every label but
+    A negative class of None stands for every label but
     the positive one.
     """
 
@@ -39,8 +39,8 @@ class Labels:
 
     @classmethod
     def binary(cls, found: Any, name: str | None, positive: Any = None) -> Labels:
-        """The two classes of a binary problem: of the labels ``found`` the larger one is positive, unless one
-        is named.
+        """The two classes of a binary problem: of the labels ``found`` the one that sorts last is positive,
+        unless one is named.
 
         ``name`` is that of the file or feed for messages; None: the labels are an argument ``y``.
         """

@@ -4,8 +4,9 @@
 in memory (``chunks.OnDisk`` is the other one). One-vs-rest, class weights and folds are views of the same
 stored rows: none of them copies a row, and a row of weight 0 is absent.
 
-``reduce`` adds things up over the parts of a source. Its parts and the order of its additions do not depend
-on the number of threads, so neither does a certificate.
+``parts`` yields what is loaded at a time, which in memory is everything. ``reduce`` adds things up over parts
+of its own, which do not depend on the number of threads, nor does the order of its additions: so a
+certificate does not either.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class View:
         yield Part(self.batch, slice(0, self.n))
 
     def reduce(self, visit: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
-        """``visit`` every part, on as many threads as there are, and ``merge`` the results in their order."""
+        """``visit`` every part, on up to ``threads`` threads, and ``merge`` the results in their order."""
         parts = [self._part(first, last) for first, last in pairwise(self._edges)]
         results = in_threads(visit, parts, min(self.threads, len(parts)))
         total = results[0]

@@ -72,7 +72,12 @@ def copied(state: Any) -> Any:
 
 
 _REMEDY = "start from its point instead (warm=), or resume with what it was trained with"
-_WORDS = {"loss": "loss", "lam": "lam", "bias": "bias", "data": "rows, targets or weights"}
+_WORDS = {
+    "loss": "another loss",
+    "lam": "another lam",
+    "bias": "another bias",
+    "data": "different rows, targets or weights",
+}
 
 
 def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
@@ -90,7 +95,7 @@ def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
         then = run.problem._asdict()[name]
         if then != now:
             shown = "" if name == "data" else f" ({then}, and now {now})"
-            raise InputError(f"resume: the run was trained with another {_WORDS[name]}{shown}; {_REMEDY}")
+            raise InputError(f"resume: the run was trained with {_WORDS[name]}{shown}; {_REMEDY}")
     if not _alike(solver.start(problem, None), run.state):
         raise InputError(
             f"resume: the state of the run does not belong to {solver.identity}; the file is damaged"

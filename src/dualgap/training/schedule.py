@@ -28,9 +28,7 @@ MAX_SHARE_WHEN_SOONER = 0.6  # where extrapolation sets an evaluation earlier th
 
 FIRST_EPOCHS = 4  # until the first evaluation, at most
 FIRST_EPOCHS_WITH_ESTIMATE = 8
-ESTIMATE_MARGIN = (
-    0.25  # an estimate must be below the target by this part, where an evaluation costs an epoch
-)
+ESTIMATE_MARGIN = 0.25  # a solver aims at tol / (1 + this times the cost of an evaluation in epochs)
 OVERSHOOT = 1.25  # times the work after which the gap asked for is expected
 SOONEST, LATEST = 0.3, 2.0  # times the usual period: bounds on what extrapolation may make of it
 INITIAL_GAP = 3.0  # the relative gap from which the first evaluation's is taken to have fallen

@@ -146,10 +146,13 @@ class Solver(ABC, Generic[S]):
         return 0
 
     def improve_dual(self, problem: Problem, beta: Floats, b: float, visits: int) -> Floats | None:
-        """A dual point at least as good as ``beta``; called at certificates, once an epoch at most."""
+        """A dual point at least as good as ``beta``; called by the loop once an epoch at most, and in the
+        end.
+        """
         return None
 
-    # Hooks of solvers whose bias can be moved (``moves_bias``); called by `ExactBiasSolver` alone.
+    # Hooks of solvers whose bias can be moved (``moves_bias``), for `ExactBiasSolver`; a solver may use them
+    # itself.
 
     def shift_bias(self, state: S, centre: float) -> tuple[S, float]:
         """The same duals under a bias centred at the present one, and that bias."""

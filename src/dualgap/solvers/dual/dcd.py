@@ -1,4 +1,4 @@
-"""Dual coordinate descent with shrinking, for every loss: the flagship.
+"""Dual coordinate descent with shrinking, for every loss but the hard margin: the flagship.
 
     maximise  D(beta) = -1/N sum_i c_i phi*(-beta_i) - lam/2 |w(beta)|^2 + bias term
 
@@ -14,12 +14,12 @@ its projection, 0 where the row is optimal.
 
 Which rows are visited: see ``shrinking.py``. When the solver asks to be evaluated: see ``gap_estimate.py``.
 
-Foresight. In a first epoch w is the sum of the few rows seen so far: scores are much too small, and where C
-is small row after row steps to its upper bound, to come back in later epochs. The t rows seen are as good a
-sample as any, so w counts as n/t times as long, which makes a step one of the problem that has these t rows
-alone (Modified-SGD of Shalev-Shwartz and Zhang, which prepares the duals for SDCA). Where C is large, that
-problem would have hardly any regularisation while t is small; so the factor is (1 + r)/(t/n + r), with r = C
-|x|^2 of the average row, times the largest curvature of the loss if that is below 1.
+Foresight. In the first epoch of a cold start w is the sum of the few rows seen so far: scores are much too
+small, and where C is small row after row steps to its upper bound, to come back in later epochs. The t rows
+seen are as good a sample as any, so w counts as n/t times as long, which makes a step one of the problem that
+has these t rows alone (Modified-SGD of Shalev-Shwartz and Zhang, which prepares the duals for SDCA). Where C
+is large, that problem would have hardly any regularisation while t is small; so the factor is (1 + r)/(t/n +
+r), with r = C |x|^2 of the average row, times the largest curvature of the loss if that is below 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ...training.solver import Capabilities, Solver, Status
 from ...training.stopping import Reason
 from .shrinking import (
     SHRUNK,
-    restore,
+    rebuild_active,
 )
 from .shrinking_sweeps import Manner, ShrinkingSweeper, Sweeps
 from .start import dual_start
@@ -120,7 +120,7 @@ class DCD(Solver[State]):
         return Status("target_expected" if cursor.estimate.expects_target else "convenient", ended)
 
     def take_news(self, problem: Problem, state: State, news: Evaluation) -> State:
-        """Restore the rows that an evaluation found not to be optimal, and only those.
+        """Rebuild the active rows from the scores of an evaluation: all but those firmly at a bound or kink.
 
         An epoch under way goes on with the rows still to come, and no row is shrunk in a first one: how often
         a run is evaluated must not decide where it gets to.
@@ -129,7 +129,7 @@ class DCD(Solver[State]):
         cursor = sweeps.cursor
         sweeps.anchor[:] = news.w_of_dual
         shrinking = self.shrinking and cursor.foresight == 0.0
-        active, high, low = restore(source.y, problem.loss, news.scores, state.beta, sweeps, shrinking)
+        active, high, low = rebuild_active(source.y, problem.loss, news.scores, state.beta, sweeps, shrinking)
         position, scheduled = cursor.position, cursor.scheduled
         if position >= 0:
             coming = sweeps.schedule[position:scheduled]

@@ -4,10 +4,10 @@ At w = w(beta) the gap is a sum over rows,
 
     1/N sum_i c_i (phi(s_i) + phi*(-beta_i) + beta_i s_i),
 
-so visits are samples of it: every fourth is looked at, and some hundreds make an estimate. Rows that have
-been shrunk or cool down are not in it, and those just visited have no gap for the moment; each evaluation
-says by which factor the last estimate was wrong. An estimate decides when to ask for an evaluation, and
-nothing else; it is never shown.
+so visits are samples of it: every fourth is looked at, and WINDOW of them or more make an estimate. Shrunk
+rows are not in it, rows that cool down are taken to be like the others, and those just visited have no gap
+for the moment; each evaluation says by which factor the last estimate was wrong. The estimate decides when to
+ask for an evaluation and when shrunk rows are worth another look. It never enters a value that is reported.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from ...core.problem import Evaluation
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
 
-WINDOW = 256  # rows that an estimate is made of, if there are as many
-INITIAL_TRUST = 2.0
-LEAST_TRUST, MOST_TRUST = 0.5, 10.0  # an estimate from a few hundred rows is no better than that
+# samples of an estimate at least, or a 64th of the active rows, or all of them if they are fewer
+WINDOW = 256
+INITIAL_CORRECTION = 2.0
+LEAST_CORRECTION, MOST_CORRECTION = 0.5, 10.0  # an estimate from a few hundred rows is no better than that
 
 
 class GapEstimate(NamedTuple):
@@ -33,20 +34,20 @@ class GapEstimate(NamedTuple):
     tallied: int = 0  # their number
     gap: float = math.inf  # the last estimate of the active rows' gap; infinite where there is none
     known: float = math.inf  # their gap when rows were last restored; infinite where it is not known yet
-    trust: float = INITIAL_TRUST  # the gap that an evaluation found, over the estimate before it
+    correction: float = INITIAL_CORRECTION  # the gap that an evaluation found, over the estimate before it
 
     @property
     def expects_target(self) -> bool:
         """Whether the gap asked for is reached, by this estimate."""
-        return self.trust * self.gap <= self.tol * self.dual
+        return self.correction * self.gap <= self.tol * self.dual
 
     def corrected(self, total_weight: float, found: Evaluation) -> GapEstimate:
         """The estimate after an evaluation."""
         gap = total_weight * (found.primal - found.dual)
-        trust = self.trust
+        correction = self.correction
         if 0.0 < gap < math.inf and 0.0 < self.gap < math.inf:
-            trust = min(max(gap / self.gap, LEAST_TRUST), MOST_TRUST)
-        return GapEstimate(self.tol, total_weight * found.dual, known=gap, trust=trust)
+            correction = min(max(gap / self.gap, LEAST_CORRECTION), MOST_CORRECTION)
+        return GapEstimate(self.tol, total_weight * found.dual, known=gap, correction=correction)
 
 
 @kernel

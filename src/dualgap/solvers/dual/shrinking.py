@@ -122,7 +122,7 @@ def scan_shrunk(
 
 
 @kernel
-def restore(
+def rebuild_active(
     y: Floats, loss: Any, scores: Floats, beta: Floats, state: Any, shrinking: bool
 ) -> tuple[int, float, float]:
     """Make active the rows that are not firmly at a bound or kink, and only those; how many, and the range of

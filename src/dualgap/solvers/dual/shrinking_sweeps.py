@@ -44,9 +44,9 @@ class Cursor(NamedTuple):
     """Where the sweeps stand, between visits or between epochs."""
 
     b: float
-    active: int  # the first so many of the active rows count, but for those shrunk in this epoch
-    shrunk: int = 0  # so many were
-    scheduled: int = 0  # the first so many rows of the schedule are visited in this epoch
+    active: int  # length of the part of ``active_rows`` in use; rows shrunk in this epoch are still in it
+    shrunk: int = 0  # rows shrunk in this epoch
+    scheduled: int = 0  # length of the part of ``schedule`` in use
     position: int = -1  # the next one; -1 before an epoch is scheduled
     scanned: int = -1  # how many rows a scan of the shrunk ones has passed; -1 when there is none
     anchor_b: float = math.nan  # the bias of the anchor; NaN before there is one
@@ -62,12 +62,10 @@ class Cursor(NamedTuple):
 class Sweeps(NamedTuple):
     """The state of a `ShrinkingSweeper`."""
 
-    active_rows: Any  # uint32; mostly as they lie in memory; what comes after the active ones is of no use
+    active_rows: Any  # uint32; the first ``cursor.active`` count, mostly in the order of the data
     schedule: Any  # uint32; the rows that this epoch visits, shuffled
     cooldown: Any  # uint8; see shrinking.py
-    slack: (
-        Any  # float32; by how much the score at the anchor of a shrunk row may change before it is restored
-    )
+    slack: Any  # float32; change of a shrunk row's score since the anchor within which it surely stays shrunk
     anchor: Floats  # w when all rows were last looked at
     rng: Words
     cursor: Cursor
@@ -104,7 +102,9 @@ class ShrinkingSweeper:
         )
 
     def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, budget: int) -> Sweeps:
-        """Visit rows until the budget is spent or the active ones are as good as solved."""
+        """Visit rows until the budget is spent, the gap asked for seems reached, or the active rows are
+        solved.
+        """
         cursor = sweep(*rows, w, beta, state, self.manner, budget)
         return state._replace(cursor=cursor)
 
@@ -113,14 +113,15 @@ class ShrinkingSweeper:
 def sweep(
     batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, state: Any, manner: Any, budget: int
 ) -> Cursor:
-    """Epochs over the active rows, until ``budget`` rows are visited or the active rows are as good as
-    solved.
+    """Epochs over the active rows, until ``budget`` rows are visited, the gap asked for seems reached, or the
+    gap of the active rows has fallen to SOLVED times what it was when rows were last restored.
 
     For row i with q = c_i (scale |x_i|^2 + bias_rate), the curvature of the dual along beta_i per unit of
     c_i/N:
         beta_i' = argmax -phi*(-beta') - s (beta' - beta_i) - q/2 (beta' - beta_i)^2,   s = <w, x_i> + b
         w += scale c_i (beta_i' - beta_i) x_i,    b += bias_rate c_i (beta_i' - beta_i)
-    In a first epoch w, b - centre and q count as ``longer`` times as long, and no row is shrunk.
+    In the first epoch of a cold start w, b - centre and q are multiplied by ``stretch``, and no row is
+    shrunk.
     """
     rows, y, weight, squared_norms = batch
     scale, centre, bias_rate = geometry
@@ -137,7 +138,7 @@ def sweep(
     scanned, anchor_b, foresight, asked = cursor.scanned, cursor.anchor_b, cursor.foresight, cursor.asked
     gained, since, usual = cursor.gains
     visits, updates, entries = cursor.counts
-    tol, dual, tally, tallied, gap, known, trust = cursor.estimate
+    tol, dual, tally, tallied, gap, known, correction = cursor.estimate
     settled = cursor.settled
     paused = solved = False
     stop = visits + budget
@@ -170,10 +171,10 @@ def sweep(
             score = rows.dot(i, w) + b
             visits += 1
             entries += rows.count(i)
-            longer = 1.0
+            stretch = 1.0
             if foresight > 0.0:
-                longer = (1.0 + foresight) / (1.0 + foresight * visits / active)
-                score = centre + longer * (score - centre)
+                stretch = (1.0 + foresight) / (1.0 + foresight * visits / active)
+                score = centre + stretch * (score - centre)
             elif visits & 3 == 0:
                 tally += weight[i] * (
                     loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score
@@ -182,7 +183,7 @@ def sweep(
                 if tallied >= max(active >> 6, min(active, WINDOW)):
                     gap = tally / tallied * (active - shrunk)
                     tally, tallied = 0.0, 0
-                    paused = trust * gap <= tol * dual
+                    paused = correction * gap <= tol * dual
                     if known < np.inf:
                         solved = gap <= SOLVED * known
                     else:
@@ -196,7 +197,7 @@ def sweep(
             projected = projected_slope(low, high)
             gain = 0.0
             if projected != 0.0:
-                q = longer * weight[i] * (scale * squared_norms[i] + bias_rate)
+                q = stretch * weight[i] * (scale * squared_norms[i] + bias_rate)
                 best = loss.dual_prox(y[i], score, beta[i], q)
                 move = weight[i] * (best - beta[i])
                 if move != 0.0:
@@ -241,5 +242,5 @@ def sweep(
         paused=paused,
         settled=settled,
         counts=Counts(visits, updates, entries),
-        estimate=GapEstimate(tol, dual, tally, tallied, gap, known, trust),
+        estimate=GapEstimate(tol, dual, tally, tallied, gap, known, correction),
     )
