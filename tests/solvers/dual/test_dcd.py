@@ -350,7 +350,7 @@ def test_an_estimate_never_decides(trust: float, monkeypatch: pytest.MonkeyPatch
     """
     X, y = words()
     monkeypatch.setattr(
-        GapEstimate, "corrected", lambda self, total, news: self._replace(trust=trust, tol=np.inf)
+        GapEstimate, "corrected", lambda self, total, news: self._replace(correction=trust, tol=np.inf)
     )
     outcome = dualgap.fit(X, y, solver="dcd", C=1.0, tol=1e-4)
     assert outcome.converged
