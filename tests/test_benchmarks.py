@@ -356,6 +356,7 @@ def fitted(model): return Fitted(model, 0.0, 7.0)
 """
 
 
+@pytest.mark.slow
 def test_workers_that_hang_end_or_raise_are_replaced(tmp_path, monkeypatch):
     (tmp_path / "stub_adapter.py").write_text(STUB)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

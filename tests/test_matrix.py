@@ -20,6 +20,7 @@ def with_one_quick_case_a_solver(cases: list[matrix.Case]) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", with_one_quick_case_a_solver(matrix.all_pairs()))
 def test_pairs_compiled(case: matrix.Case) -> None:
     matrix.check(case)

@@ -15,11 +15,13 @@ def hold(case: passes.Case) -> None:
         assert found <= ceiling(*key), f"{' / '.join(key)}: {found:.1f} passes"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", passes.MADE, ids="-".join)
 def test_generated_sets(case: passes.Case) -> None:
     hold(case)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("case", passes.REAL, ids="-".join)
 def test_real_sets(data_folder: Path, case: passes.Case) -> None:

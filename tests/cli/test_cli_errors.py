@@ -101,6 +101,7 @@ CASES: list[tuple[str | None, str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("content", "arguments", "complaint"), CASES)
 def test_train_refuses(
     tmp_path: Path, forks: Forks, content: str | None, arguments: str, complaint: str
@@ -198,6 +199,7 @@ def test_no_output_overwrites_an_input_or_another_output(
     assert {file.name: file.read_bytes() for file in place.iterdir() if file.exists()} == before
 
 
+@pytest.mark.slow
 def test_the_standard_streams_are_files_too(place: Path, forks: Forks) -> None:
     def shell(line: str) -> str:
         command = f"exec {sys.executable} -m dualgap.cli {line}"
@@ -300,6 +302,7 @@ def test_predict_writes_nothing_where_it_cannot(tmp_path: Path, forks: Forks, mo
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x" * 300, "loop", "loop/file"])
 def test_names_that_cannot_be_followed(tmp_path: Path, forks: Forks, model: Path, name: str) -> None:
     (tmp_path / "loop").symlink_to("other")

@@ -50,6 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_predict_prints_labels_as_the_training_file_has_them(folder: Path) -> None:
     done = run("predict", folder / "m", folder / "test.svm")
     assert (done.code, done.err) == (0, "")
@@ -211,6 +212,7 @@ def test_a_lie_is_found_out(folder: Path, forks: Forks, tmp_path: Path, lie: Any
     assert complaint in done.json["reason"]
 
 
+@pytest.mark.slow
 def test_rows_in_another_order_are_the_same_rows(folder: Path, forks: Forks, tmp_path: Path) -> None:
     lines = (folder / "rows.svm").read_text().splitlines()
     (tmp_path / "other.svm").write_text("\n".join(reversed(lines)) + "\n")
@@ -335,6 +337,7 @@ def forged(model: Path, copy: Path, field: str, value: Any) -> Path:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "field", "values", "complaint"), FORGERIES)
 def test_every_forged_field_is_found_out(
     folder: Path, tmp_path: Path, capsys: Any, name: str, field: str, values: list[Any], complaint: str
@@ -385,6 +388,7 @@ def test_a_model_without_duals_has_a_weaker_bound(folder: Path, forks: Forks) ->
     assert 0 < found["recomputed"]["dual"] < found["stored"]["dual"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(LOSSES))
 def test_slopes_give_a_valid_bound_for_every_loss(folder: Path, name: str) -> None:
     data = read_svmlight(folder / "rows.svm")
@@ -400,6 +404,7 @@ def test_slopes_give_a_valid_bound_for_every_loss(folder: Path, name: str) -> No
     assert found.dual >= max(bounds) - 1e-6 * abs(max(bounds))
 
 
+@pytest.mark.slow
 def test_slopes_are_the_optimal_duals_of_a_smooth_loss(folder: Path, forks: Forks, tmp_path: Path) -> None:
     smooth = ("--loss", "logistic", "--tol", "1e-9", "--no-duals")
     assert forks("train", folder / "rows.svm", "-o", tmp_path / "m", "--quiet", *smooth).code == 0

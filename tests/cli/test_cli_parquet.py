@@ -22,6 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_every_command_takes_them(folder: Path, forks: Forks, tmp_path: Path) -> None:
     text, table = folder / "rows.svm", folder / "rows.parquet"
     for name, file in (("a", text), ("b", table)):
@@ -44,6 +45,7 @@ def test_every_command_takes_them(folder: Path, forks: Forks, tmp_path: Path) ->
     assert "does not tell what to write" in forks("convert", text, tmp_path / "new.parquet").error
 
 
+@pytest.mark.slow
 def test_the_column_of_labels_has_a_name(folder: Path, forks: Forks, tmp_path: Path) -> None:
     table = folder / "named.parquet"
     assert "there is no column 'label'" in forks("train", table, "-o", tmp_path / "m").error

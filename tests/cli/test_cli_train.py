@@ -126,6 +126,7 @@ def test_threads_make_no_difference_to_the_model(tmp_path: Path, forks: Forks, r
     assert load_model(tmp_path / "a").coef.tobytes() == load_model(tmp_path / "b").coef.tobytes()
 
 
+@pytest.mark.slow
 def test_progress_is_for_terminals_and_on_stderr(tmp_path: Path, rows: Path) -> None:
     arguments = [
         "train",
@@ -204,6 +205,7 @@ def test_the_trace_and_how_often(tmp_path: Path, forks: Forks, rows: Path) -> No
     assert min(record["primal"] for record in records) >= max(record["dual"] for record in records)
 
 
+@pytest.mark.slow
 def test_options_reach_the_solver_and_the_loss(tmp_path: Path, forks: Forks, rows: Path) -> None:
     common = ("train", rows, "-o", tmp_path / "m", "--json")
     done = forks(
@@ -416,6 +418,7 @@ def test_it_is_said_on_the_terminal_too_where_only_that_shows_progress(tmp_path:
         assert ("auto chose dcd" in out) == expected
 
 
+@pytest.mark.slow
 def test_columns_of_different_scales_are_named_as_the_cause(tmp_path: Path, forks: Forks) -> None:
     """The same words as in the warning of the estimator."""
     data = write_rows(tmp_path / "rows.svm")

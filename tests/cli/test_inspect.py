@@ -61,6 +61,7 @@ def matrices(draw: st.DrawFn) -> tuple[Any, Any]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=matrices(), zero_based=st.booleans())
 def test_numbers_are_those_of_numpy(tmp_path: Path, rows: tuple[Any, Any], zero_based: bool) -> None:
@@ -152,6 +153,7 @@ def test_what_people_read(files: Path, forks: Forks) -> None:
     assert rest[3].endswith("word0, word1, word2, word3, word4, ...")
 
 
+@pytest.mark.slow
 def test_content_tells_and_not_the_name(files: Path, forks: Forks, tmp_path: Path) -> None:
     kinds = {"rows.svm": "text", "rows.arrow": "store", "rows.model": "model"}
     for name, kind in kinds.items():

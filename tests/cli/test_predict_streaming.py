@@ -42,6 +42,7 @@ def command(*arguments: Any) -> list[str]:
 # training and certificates
 
 
+@pytest.mark.slow
 def test_training_on_a_store_in_order_is_training_on_the_text(
     folder: Path, forks: Forks, tmp_path: Path
 ) -> None:
@@ -57,6 +58,7 @@ def test_training_on_a_store_in_order_is_training_on_the_text(
         assert (done.code, done.json["verdict"], done.json["same_order"]) == (0, "true", False)
 
 
+@pytest.mark.slow
 def test_a_model_of_a_shuffled_store_certifies_with_that_store(
     folder: Path, forks: Forks, tmp_path: Path
 ) -> None:
@@ -102,6 +104,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("trained", "options"),
     [
@@ -131,6 +134,7 @@ def test_a_certificate_is_true_whatever_the_order_of_its_rows(
             assert (streamed.verdict, streamed.rows == SAME) == ("true", found["same_order"])
 
 
+@pytest.mark.slow
 def test_rounded_values_are_other_rows(folder: Path, forks: Forks, tmp_path: Path) -> None:
     rounded = tmp_path / "rounded.arrow"
     assert forks("convert", folder / "rows.svm", rounded, "--keep-order", "--dtype", "float32").code == 0
@@ -140,6 +144,7 @@ def test_rounded_values_are_other_rows(folder: Path, forks: Forks, tmp_path: Pat
     assert forks("certify", tmp_path / "m", folder / "rows.svm", "--json").json["same_rows"] is False
 
 
+@pytest.mark.slow
 def test_weights_enter_training_and_its_certificate(folder: Path, forks: Forks, tmp_path: Path) -> None:
     numbers = np.random.default_rng(0).integers(0, 4, 200)
     (tmp_path / "w").write_text("".join(f"{number}\n" for number in numbers))
@@ -169,6 +174,7 @@ def test_a_store_may_be_held_out(folder: Path, forks: Forks, tmp_path: Path) -> 
 # evaluating and predicting
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_the_file(folder: Path, forks: Forks) -> None:
     model = folder / "text.model"
     measures = [forks("evaluate", model, folder / name, "--json").json for name in ("rows.svm", "kept.arrow")]
@@ -302,6 +308,7 @@ def test_scores_beyond_all_numbers_are_null_in_json(folder: Path, forks: Forks, 
     assert done.code == 2 or done.json["scores"] == [None]
 
 
+@pytest.mark.slow
 def test_stores_that_do_not_fit_the_model(folder: Path, forks: Forks, tmp_path: Path) -> None:
     wide, text_model = tmp_path / "wide.arrow", folder / "text.model"
     X = np.zeros((50, 14))
@@ -324,6 +331,7 @@ def test_stores_that_do_not_fit_the_model(folder: Path, forks: Forks, tmp_path: 
     assert len(forks("predict", text_model, wide).out.splitlines()) == 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [11, 12, 13])
 def test_columns_of_other_names_are_refused(folder: Path, forks: Forks, tmp_path: Path, width: int) -> None:
     for name, titles in (
@@ -344,6 +352,7 @@ def test_columns_of_other_names_are_refused(folder: Path, forks: Forks, tmp_path
     assert forks("predict", tmp_path / "m", folder / "rows.svm").code == 0  # text has no names
 
 
+@pytest.mark.slow
 def test_a_damaged_batch_is_named_by_every_command(folder: Path, forks: Forks, tmp_path: Path) -> None:
     content = bytearray((folder / "kept.arrow").read_bytes())
     content[len(content) // 2] ^= 0xFF

@@ -113,6 +113,7 @@ def check(X: Any, problem: Problem, point: Point, source: Source | None = None) 
     return found
 
 
+@pytest.mark.slow
 @every_loss
 @every_bias
 @every_form
@@ -289,6 +290,7 @@ def cases(draw: st.DrawFn, loss: Any) -> tuple[Any, Problem, Point]:
     return X, problem, Point(w, b, feasible(loss, y, share))
 
 
+@pytest.mark.slow
 @every_loss
 def test_weak_duality_and_exactness_whatever_the_problem(loss: Any) -> None:
     @settings(derandomize=True, deadline=None, max_examples=60, database=None)
@@ -422,6 +424,7 @@ def in_parts(source: Any, edges: list[int], threads: int = 1) -> View:
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lam", "bias"),
     [(1e6, NoBias()), (1e-6, NoBias()), (1e6, Centred(-1e3, 1.0))],
@@ -464,6 +467,7 @@ def wild_weights(rng: np.random.Generator, n: int) -> list[np.ndarray]:
     return [heavy, 2.0 ** rng.uniform(-60.0, 60.0, size=n)]
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("kind", FEEDS)
 def test_rows_from_a_feed_are_evaluated_as_exactly(kind: str, loss: Any, tmp_path: Path) -> None:
@@ -488,6 +492,7 @@ def test_rows_from_a_feed_are_evaluated_as_exactly(kind: str, loss: Any, tmp_pat
             )
 
 
+@pytest.mark.slow
 def test_the_heaviest_row_does_not_hide_the_others() -> None:
     """P(0) = 1, and the bound from all duals at 1 is just below: a sum of weights without the ones would
     exceed it.
@@ -501,6 +506,7 @@ def test_the_heaviest_row_does_not_hide_the_others() -> None:
     assert problem.zero_point()[1].primal == 1.0
 
 
+@pytest.mark.slow
 @every_loss
 @every_bias
 def test_certificates_hold_for_the_c_of_a_caller(loss: Any, bias: Bias) -> None:
@@ -749,6 +755,7 @@ def test_mean_loss_is_the_objective_without_regularisation(lam: float) -> None:
     assert problem.mean_loss(w, b) == pytest.approx(primal - 0.5 * lam * w @ w, rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [NoBias(), ExactBias()], ids=["none", "exact"])
 def test_a_pass_holds_the_point_and_no_rows(bias: Bias) -> None:
     """What is sent to another process is as large as the point, and finds there what it finds here."""

@@ -291,6 +291,7 @@ def train(store: Path, *arguments: Any) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_streaming_run_with_its_model(tmp_path: Path) -> None:
     store, model, trace = large(tmp_path), tmp_path / "m.model", tmp_path / "t.jsonl"
     command = train(store, "-o", model, "--trace", trace)
@@ -312,6 +313,7 @@ def command_line(*arguments: Any) -> Done:
         return run(*arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["--trace", "-o"])
 def test_a_full_disk_is_one_line(target: str, store: Path, tmp_path: Path) -> None:
     if not Path("/dev/full").exists():

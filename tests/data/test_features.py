@@ -163,6 +163,7 @@ def test_what_is_no_expansion(spec: Any, bits: int | None, complaint: str) -> No
         make_expansion(spec, bits)
 
 
+@pytest.mark.slow
 def test_the_model_keeps_the_expansion(tmp_path: Path) -> None:
     X, y = rows()
     text, store, model = tmp_path / "a.svm", tmp_path / "a.arrow", tmp_path / "m"

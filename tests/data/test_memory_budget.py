@@ -200,6 +200,7 @@ def test_labels_that_are_not_signs_become_signs_and_regression_takes_them_as_the
     )
 
 
+@pytest.mark.slow
 def test_the_command_line_keeps_to_it(store: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.model"
     assert (

@@ -80,6 +80,7 @@ operations = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(operations, st.booleans(), st.sampled_from([np.float32, np.float64]))
 def test_any_sequence_keeps_the_rows_that_are_present(operations: Any, grows: bool, dtype: Any) -> None:
     ring, size, model = ring_of(11, grows=grows, dtype=dtype), 0, {}

@@ -44,6 +44,7 @@ def compiled_methods(rows: Any, i: int, scale: float, w: Any, moved: Any) -> Any
     return rows.dot(i, w), square, rows.count(i), fault
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_row_arithmetic(form: Any, dtype: Any) -> None:
@@ -77,6 +78,7 @@ def uneven(dtype: Any = np.float64) -> sp.csr_matrix:
     return sp.csr_matrix(matrix)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_wide_rows_add_up_in_the_same_order(dtype: Any) -> None:
     narrow = as_rows(uneven(dtype)).rows

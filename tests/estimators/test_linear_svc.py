@@ -49,6 +49,7 @@ def hinge_objective(
 
 
 # The sample-weight checks compare decisions to 1e-7, which a gap of 1e-3 does not promise.
+@pytest.mark.slow
 @parametrize_with_checks([LinearSVC(tol=1e-10)])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
@@ -456,6 +457,7 @@ def test_warning_says_when_float64_can_prove_no_more() -> None:
     assert "max_iter" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("classes", "n_jobs", "tol"), [(2, 1, 0.0), (3, 1, 0.0), (3, 2, 0.0), (2, 1, 1e9)])
 def test_ctrl_c_keeps_the_best_models_and_goes_on_to_the_caller(
     classes: int, n_jobs: int, tol: float, monkeypatch: pytest.MonkeyPatch

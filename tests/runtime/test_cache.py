@@ -49,6 +49,7 @@ def package(tmp_path: Path) -> Path:
     )
 
 
+@pytest.mark.slow
 def test_hits_in_the_next_process_and_misses_after_a_change_in_the_losses(
     package: Path, tmp_path: Path
 ) -> None:
@@ -69,6 +70,7 @@ def test_hits_in_the_next_process_and_misses_after_a_change_in_the_losses(
     assert not list(package.rglob("*.nb?"))
 
 
+@pytest.mark.slow
 def test_a_change_elsewhere_keeps_the_cache(package: Path, tmp_path: Path) -> None:
     assert run(package, tmp_path / "cache") == "3.0 miss"
     (package / "training" / "callbacks.py").write_text(
@@ -77,6 +79,7 @@ def test_a_change_elsewhere_keeps_the_cache(package: Path, tmp_path: Path) -> No
     assert run(package, tmp_path / "cache") == "3.0 hit"
 
 
+@pytest.mark.slow
 def test_where_no_folder_can_be_written_nothing_is_cached(package: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     assert run(package, tmp_path / "file" / "cache") == "3.0 miss"
@@ -84,6 +87,7 @@ def test_where_no_folder_can_be_written_nothing_is_cached(package: Path, tmp_pat
     assert not list(tmp_path.rglob("*.nb?"))
 
 
+@pytest.mark.slow
 def test_a_read_only_cache_that_was_filled_is_used(package: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert run(package, cache) == "3.0 miss"
@@ -118,6 +122,7 @@ def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     assert cache_root() == tmp_path / "home" / ".cache" / "dualgap"
 
 
+@pytest.mark.slow
 def test_the_stamp_covers_kernels_of_other_files_however_far_away(package: Path, tmp_path: Path) -> None:
     """A kernel that calls one of another file, which calls one of a third."""
     for name, text in {

@@ -89,6 +89,7 @@ def short(rng: np.random.Generator, n: int) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [with_exponents, with_points, with_everything, short])
 def test_millions_of_random_decimals_without_a_careful_look(
     kind: Any, monkeypatch: pytest.MonkeyPatch

@@ -66,6 +66,7 @@ def test_against_svc_on_real_data(data_folder: Path, name: str, width: int) -> N
     assert low <= outcome.intercept <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_against_a_general_qp_solver(seed: int) -> None:
     """min 1/2 |w|^2 + C sum xi, y (X w + b) >= 1 - xi, xi >= 0, by scipy's trust-region method."""
@@ -135,6 +136,7 @@ def test_a_constant_target_is_fitted_exactly() -> None:
     np.testing.assert_allclose(outcome.coef, 0.0, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_dual_bound_holds_for_every_bias(loss: str) -> None:
     """No dual value of any beta exceeds the objective of any (w, b), wherever b goes."""

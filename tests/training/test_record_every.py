@@ -50,6 +50,7 @@ def reached(name: str, bias: str, seed: int, every: int | None) -> tuple[float, 
     return before, outcome.trace[-1].epochs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "bias"), biases(primal=False))
 def test_passes_to_a_gap_hardly_depend_on_record_every(name: str, bias: str) -> None:
     passes = {k: np.sum([reached(name, bias, seed, k) for seed in range(3)], axis=0) for k in EVERY}

@@ -118,6 +118,7 @@ def offers() -> Iterator[tuple[str, str, str]]:
                     yield name, loss, bias
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("solver", "loss", "bias"), list(offers()))
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_a_path_over_C_takes_fewer_epochs_than_cold_runs(

@@ -255,6 +255,7 @@ def test_what_text_cannot_hold_is_not_dropped_in_silence(tmp_path: Path, text: P
 # the command
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_did(tmp_path: Path, text: Path, forks: Forks) -> None:
     out = tmp_path / "a.arrow"
     done = forks("convert", text, out)
@@ -326,6 +327,7 @@ def dualgap(*arguments: Any) -> list[str]:
     return [sys.executable, "-m", "dualgap.cli", *map(str, arguments)]
 
 
+@pytest.mark.slow
 def test_the_standard_input_becomes_a_store(tmp_path: Path, text: Path) -> None:
     for zero_based in ("auto", "no"):
         command = dualgap("convert", "-", tmp_path / "a.arrow", "--keep-order", "--zero-based", zero_based)
@@ -357,6 +359,7 @@ def leftovers(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     out = tmp_path / "a.arrow"
     out.write_bytes(b"what was there")
@@ -378,6 +381,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     assert out.read_bytes() == b"what was there"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [100_000, 3_000_000])  # met by files of the shuffle, or by the store itself
 def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path, limit: int) -> None:
     text, out = tmp_path / "rows.svm", tmp_path / "a.arrow"

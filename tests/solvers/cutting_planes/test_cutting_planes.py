@@ -112,6 +112,7 @@ def test_idle_cuts_are_dropped() -> None:
     assert cuts.members.shape == (cuts.offsets.size, (300 + 7) // 8)
 
 
+@pytest.mark.slow
 def test_the_papers_own_rules() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 10))

@@ -52,6 +52,7 @@ def literal(
     return all_w, all_mix, v, beta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss", ["smooth-hinge", "logistic", "squared", "squared-hinge", "huber", "modified-huber"]
 )
@@ -75,6 +76,7 @@ def test_it_is_the_algorithm_of_the_paper(loss: str, options: dict[str, Any]) ->
     )
 
 
+@pytest.mark.slow
 def test_the_hinge_enters_through_the_smoothed_hinge() -> None:
     task, solver = problem("hinge"), ASDCA(m=5, gamma="0.5", seed=2)
     all_w, _all_mix, *_ = literal(task, solver, 100)
@@ -96,6 +98,7 @@ def test_average_by_definition(T0: int) -> None:
     np.testing.assert_allclose(point.w, np.mean(all_w[start:], axis=0), rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_w_is_the_model_of_its_mixed_dual(loss: str) -> None:
     task, solver = problem(loss, bias=AugmentedBias(1.5)), ASDCA(m=4)
@@ -122,6 +125,7 @@ def test_long_runs_do_not_drift() -> None:
     assert state.refreshed > 0
 
 
+@pytest.mark.slow
 def test_threads_change_nothing() -> None:
     rng = np.random.default_rng(1)
     X = sp.random(4000, 300, density=0.4, random_state=1, format="csr")
@@ -187,6 +191,7 @@ def test_theta_of_the_theory() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_rate_of_the_theory_holds() -> None:
     """The dual distance falls at least by (1 - theta m / n) a step, on the mean over seeds."""
     task = problem("smooth-hinge", lam=0.5)

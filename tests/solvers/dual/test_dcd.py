@@ -76,6 +76,7 @@ def test_shrinking_saves_most_of_the_work(load) -> None:  # type: ignore[no-unty
     assert shrunk.trace[-1].entries * 5 < plain.trace[-1].entries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize(("loss", "theirs"), [("hinge", "hinge"), ("squared-hinge", "squared_hinge")])
 def test_against_liblinear_svm(loss: str, theirs: str, C: float) -> None:
@@ -92,6 +93,7 @@ def test_against_liblinear_svm(loss: str, theirs: str, C: float) -> None:
     np.testing.assert_allclose(outcome.coef, model.coef_[0], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_against_liblinear_logistic() -> None:
     X, y = toy()
     model = LogisticRegression(
@@ -101,6 +103,7 @@ def test_against_liblinear_logistic() -> None:
     np.testing.assert_allclose(outcome.coef, model.coef_[0], rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "theirs"),
     [
@@ -119,6 +122,7 @@ def test_against_liblinear_regression(loss: str, theirs: str) -> None:
     np.testing.assert_allclose(outcome.coef, model.coef_, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_least_squares_is_the_root_of_its_normal_equations() -> None:
     X, y = toy(regression=True)
     lam = 0.05
@@ -129,6 +133,7 @@ def test_least_squares_is_the_root_of_its_normal_equations() -> None:
     np.testing.assert_allclose(outcome.coef, ridge.coef_, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss", ["smooth-hinge:gamma=0.5", "modified-huber", "huber:threshold=0.7", "logistic"]
 )
@@ -152,6 +157,7 @@ def test_smooth_losses_against_a_general_minimiser(loss: str) -> None:
     np.testing.assert_allclose(outcome.coef, found.x, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon-insensitive:epsilon=0.2"])
 def test_boxed_losses_against_an_exact_qp(loss: str) -> None:
     """The dual of a boxed loss is a least-squares problem with bounds, which scipy solves by an active-set
@@ -298,6 +304,7 @@ def words(n: int = 4000, d: int = 800, seed: int = 3) -> tuple[sp.csr_matrix, np
     return X, np.where(rng.random(n) < 0.1, -y, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 def test_a_first_epoch_sees_ahead(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = words()

@@ -34,6 +34,7 @@ def test_the_pair_step_is_the_best_feasible_one() -> None:
         assert difference * step - 0.5 * curvature * step**2 >= gain.max() - 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
 def test_against_svc(solver: str, C: float) -> None:

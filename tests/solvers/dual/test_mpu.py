@@ -141,6 +141,7 @@ def test_it_ends_by_itself_at_the_finest_quantum() -> None:
     assert 4 * outcome.run.state.M > FINEST
 
 
+@pytest.mark.slow
 def test_float32_trains_and_float64_certifies() -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(400, 20)).astype(np.float32)

@@ -93,6 +93,7 @@ def test_alias_tables_hold_the_probabilities(values: list[float]) -> None:
     assert (threshold >= -1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_step_raises_the_dual_and_keeps_w(loss: str, order: str) -> None:

@@ -87,6 +87,7 @@ def assert_follows(problem: Problem, state: Any, relative: float = 1e-12) -> Non
     assert abs(state.b - b) <= relative * size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", ["none", "augmented"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", NAMES)
@@ -253,6 +254,7 @@ def test_resuming_in_memory_is_never_having_stopped(name: str, bias: str, tmp_pa
         assert long.certificate == rest.certificate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("long_rows", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_resuming_from_disk_is_never_having_stopped(

@@ -112,6 +112,7 @@ class TestSvmSgd:
         ws, bs = written(task, 60, lambda t: 0.8 / (1.0 + task.lam * 0.8 * t))
         assert_model(task, solver, run(solver, task, 60), ws[-1], bs[-1])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("loss", "lam"), [("hinge", 0.1), ("hinge", 1e-5), ("squared", 0.01), ("logistic", 1e-3)]
     )
@@ -304,6 +305,7 @@ class TestFamily:
         assert bare.means.slopes.size == bare.means.looks.size == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["svmsgd", "implicit"])
 def test_running_means_of_slopes_are_dual_points_at_all_times(name: str, loss: str) -> None:
@@ -337,6 +339,7 @@ def test_the_kth_look_at_a_row_counts_k_times() -> None:
 
 
 class TestFloat32:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["svmsgd", "sgd", "asgd", "norma", "perceptron", "sgd-qn"])
     def test_it_trains_in_float32_and_certifies_in_float64(self, name: str) -> None:
         X, y = data(n=200, d=20)

@@ -436,6 +436,7 @@ def test_float32_is_the_same_where_float32_is_exact(solver: Any) -> None:
     assert narrow.point(task, left).w.dtype == np.float64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sgd-s", "sgd-m", "sgd-r"])
 def test_a_model_in_float32_has_a_certificate_in_float64(name: str) -> None:
     X, y = real()
@@ -473,6 +474,7 @@ def test_a_resumed_run_is_the_same(name: str, options: dict[str, Any], tmp_path:
     assert long.certificate == resumed.certificate
 
 
+@pytest.mark.slow
 def test_a_step_costs_the_entries_of_its_row_whatever_d_is() -> None:
     rng = np.random.default_rng(0)
     small = sp.random(60, 10_000, density=5e-4, format="csr", random_state=rng)

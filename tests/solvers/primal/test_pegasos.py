@@ -342,6 +342,7 @@ class TestNumbers:
             if "projection" in options:
                 assert np.linalg.norm(model(state)) <= (1.0 + 1e-9) / math.sqrt(outcome.problem.lam)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("projection", [False, True])
     def test_a_step_costs_the_entries_of_its_row_whatever_d_is(self, projection: bool) -> None:
         rng = np.random.default_rng(0)

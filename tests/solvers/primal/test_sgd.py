@@ -165,6 +165,7 @@ class TestAsWritten:
         expected = written(task, np.concatenate(picks), formula("bottou", 0.2, task.lam))
         assert_close(last(state)[0], expected.w[-1])
 
+    @pytest.mark.slow
     def test_sparse_rows_make_the_same_steps(self) -> None:
         for preconditioner in ("features", np.diag([1.0, 2.0, 3.0, 4.0]) + 0.1):
             solver = SGD(eta0=0.05, average=True, preconditioner=preconditioner)
@@ -188,6 +189,7 @@ class TestAsWritten:
 class TestPreconditioner:
     S = np.array([[2.0, 0.3, 0.0, 0.1], [0.3, 1.0, 0.2, 0.0], [0.0, 0.2, 0.5, 0.1], [0.1, 0.0, 0.1, 3.0]])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("loss", FEW)
     def test_against_the_algorithm(self, loss: str) -> None:
         diagonal = np.array([0.5, 2.0, 1.0, 8.0])

@@ -67,6 +67,7 @@ def run(solver: SGDQN, task: Problem, steps: int) -> Any:
     return solver.step(task, solver.start(task, None), steps, None)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared", "logistic"])
 def test_as_written(loss: str) -> None:
     for bias, skip in itertools.product(BIASES, (1, 3, 8)):

@@ -56,6 +56,7 @@ def hessian(problem: Problem, X: np.ndarray, quadratic: Quadratic) -> np.ndarray
     return wide.T @ (quadratic.h[:, None] * wide) + np.diag(quadratic.ridge)
 
 
+@pytest.mark.slow
 @every_loss
 @every_bias
 def test_it_ends_at_the_optimum_that_a_general_method_finds(loss: str, bias: Any) -> None:
@@ -174,6 +175,7 @@ def test_few_passes(data: Any, loss: str, C: float, loose: float, tight: float) 
     assert passes(X, y, 1e-4, loss=loss, C=C) <= tight
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "ceiling"), [("logistic", 36), ("squared-hinge", 53), ("squared", 40)])
 def test_few_passes_over_a9a(data_folder: Path, loss: str, ceiling: float) -> None:
     X, y = load_svmlight_file(str(data_folder / "a9a.svm.bz2"), n_features=123)
@@ -208,6 +210,7 @@ def test_a_run_goes_on_from_any_step(tmp_path: Path, bias: Any) -> None:
             assert_same(whole.run, rest.run)
 
 
+@pytest.mark.slow
 @every_loss
 @every_bias
 def test_products_and_the_whole_sample_are_those_of_the_hessian(loss: str, bias: Any) -> None:
@@ -315,6 +318,7 @@ def test_a_warm_start_at_the_optimum_is_done() -> None:
 KINKS = ["hinge", "absolute", "epsilon-insensitive:epsilon=0.2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", KINKS)
 @every_bias
 def test_kinks_are_smoothed_away_and_come_back(loss: str, bias: Any) -> None:

@@ -97,6 +97,7 @@ round_trips = settings(
 )
 
 
+@pytest.mark.slow
 @round_trips
 @given(
     sample=samples(),
@@ -248,6 +249,7 @@ def test_every_row_is_as_likely_in_every_place(tmp_path: Path) -> None:
     assert follows / seeds == pytest.approx((n - 1) / n, abs=5 / np.sqrt(seeds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 0, 12345])
 def test_the_order_depends_on_the_seed_alone(tmp_path: Path, seed: int | None) -> None:
     one, spilled = order_by(tmp_path, [300], 10**9, seed)
@@ -374,6 +376,7 @@ def small_fixture(
     return file, sample
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_is_found_or_does_not_matter(small: tuple[Path, Sample], tmp_path: Path) -> None:
     file, sample = small
     content, header = file.read_bytes(), Store(file).header

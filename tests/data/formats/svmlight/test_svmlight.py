@@ -147,6 +147,7 @@ def test_a_compressed_file_that_is_cut_short_anywhere(write: Any, name: str, pac
         assert caught.match(f"(?i){name}: .*({known})")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "pack"), PACKED)
 def test_a_few_bytes_that_hold_megabytes_come_in_pieces(write: Any, name: str, pack: Any) -> None:
     rows = GOOD * (1_000_000 if name in ("a.gz", "a.zst") else 100_000)  # the others take long to pack
@@ -511,6 +512,7 @@ LINES = st.lists(st.tuples(WORDS, st.sampled_from([" ", "  ", "\t", "\r", "", " 
 )
 
 
+@pytest.mark.slow
 @given(st.lists(LINES, min_size=1, max_size=5))
 @settings(max_examples=600)
 def test_both_parsers_agree_on_every_line(lines: list[bytes]) -> None:
@@ -554,6 +556,7 @@ COMMENTED = st.lists(
 ).filter(lambda lines: any(b":" in line.partition(b"#")[0] for line in lines))
 
 
+@pytest.mark.slow
 @given(lines=COMMENTED, newline=st.booleans(), piece=st.integers(1, 60), bom=st.booleans())
 @settings(max_examples=120)
 def test_neither_pieces_nor_threads_nor_streaming_make_a_difference(
