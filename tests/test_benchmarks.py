@@ -638,6 +638,7 @@ def test_files_are_measured_and_nothing_is_left_behind(tmp_path: Path) -> None:
     assert len(goals_met) == 6, "speed, memory and writing, for each of two files"
 
 
+@pytest.mark.slow
 def test_files_that_are_read_differently_are_noticed(tmp_path, monkeypatch):
     bench = files.Bench(tmp_path, 0.0003, quick=True)
     job = bench.job("read", "six.svm", threads=2)

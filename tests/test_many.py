@@ -63,6 +63,7 @@ def test_memory_and_disk_agree(store: Path) -> None:
     assert np.allclose(arrays.coef, memory.coef)
 
 
+@pytest.mark.slow
 def test_rows_grow_once(store: Path) -> None:
     many = dualgap.one_vs_rest(store, expand="poly2", hash_bits=10, C=0.05, max_epochs=20)
     data = Store(store).read()
@@ -70,6 +71,7 @@ def test_rows_grow_once(store: Path) -> None:
     assert np.mean(many.predict(data.X) == data.y) > 0.8
 
 
+@pytest.mark.slow
 def test_a_budget_is_shared(store: Path) -> None:
     with pytest.raises(InputError, match="memory_budget=20000, shared by 4 models, is too little") as refusal:
         dualgap.one_vs_rest(store, memory_budget=20_000)

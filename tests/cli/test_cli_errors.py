@@ -221,6 +221,7 @@ def test_the_standard_streams_are_files_too(place: Path, forks: Forks) -> None:
     assert not (place / "-").exists()
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_in_dev_null(place: Path, forks: Forks) -> None:
     done = forks(*TRAIN.split(), "-o", "/dev/null", "--trace", "/dev/null", cwd=place)
     assert done == (0, "", "")
@@ -235,6 +236,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
     return folder / "m"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["predict", "evaluate", "certify"])
 @pytest.mark.parametrize(
     ("content", "complaint"),
@@ -262,6 +264,7 @@ def test_labels_that_the_model_does_not_know(tmp_path: Path, forks: Forks, model
     assert complaint in forks(command, model, tmp_path / "new.svm").error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["predict", "evaluate", "certify", "inspect"])
 def test_files_that_are_no_model(tmp_path: Path, forks: Forks, model: Path, command: str) -> None:
     data = model.parent / "rows.svm"

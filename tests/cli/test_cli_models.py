@@ -81,6 +81,7 @@ def test_predict_takes_narrower_data(folder: Path, forks: Forks, tmp_path: Path)
     assert (done.code, [float(line) for line in done.out.splitlines()]) == (0, expected)
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_gets_no_traceback(folder: Path) -> None:
     command = [sys.executable, "-m", "dualgap.cli", "predict", str(folder / "m"), str(folder / "test.svm")]
     read, write = os.pipe()

@@ -14,6 +14,7 @@ from dualgap.solvers import SOLVERS, can_train
 from support.commands import Forks, forks_fixture, run  # noqa: F401
 
 
+@pytest.mark.slow
 def test_every_solver_with_every_option(forks: Forks) -> None:
     found = forks("solvers", "--json").json["solvers"]
     told = forks("solvers")

@@ -51,6 +51,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_rows(tmp_path_factory.mktemp("data") / "rows.svm")
 
 
+@pytest.mark.slow
 def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
     done = run("train", rows, "-o", tmp_path / "m", "--C", "2", "--tol", "1e-6", "--json")
     found = done.json
@@ -84,6 +85,7 @@ def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
     assert np.array_equal(beta, outcome.dual)
 
 
+@pytest.mark.slow
 def test_the_report_says_what_is_proven_and_where_the_model_is(
     tmp_path: Path, forks: Forks, rows: Path
 ) -> None:
@@ -99,6 +101,7 @@ def test_the_report_says_what_is_proven_and_where_the_model_is(
     assert "\x1b" not in done.out, "no colours where there is no terminal"
 
 
+@pytest.mark.slow
 def test_not_converged_is_exit_code_3_with_a_model(tmp_path: Path, forks: Forks, rows: Path) -> None:
     done = forks("train", rows, "-o", tmp_path / "m", "--tol", "0", "--max-visits", "450", "--json")
     assert done.code == 3
@@ -252,6 +255,7 @@ def test_a_device_is_written_to_and_not_replaced(forks: Forks, rows: Path) -> No
     assert Path("/dev/null").is_char_device()
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_model(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "rows.svm", rows=3000, columns=60)
     arguments = [
@@ -371,6 +375,7 @@ def test_ctrl_c_at_any_moment(
         assert load_model(tmp_path / "m").proofs[0].converged
 
 
+@pytest.mark.slow
 def test_what_is_trained_is_said_before_training(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "rows.svm", rows=3000, columns=60)
     command = [

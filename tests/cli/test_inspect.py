@@ -99,6 +99,7 @@ def test_order_and_zeros_in_text_do_not_hide_a_repetition(tmp_path: Path) -> Non
     assert summarise(file).duplicates == 4
 
 
+@pytest.mark.slow
 def test_many_labels_are_no_classes(tmp_path: Path, forks: Forks) -> None:
     file = tmp_path / "rows.svm"
     y = np.linspace(-3.0, 7.25, 1001)

@@ -208,6 +208,7 @@ def test_small_blocks_make_the_same_answers(folder: Path) -> None:
         assert parts.stdout == whole.stdout
 
 
+@pytest.mark.slow
 def test_from_standard_input_to_standard_output(folder: Path, forks: Forks) -> None:
     expected = forks("predict", folder / "text.model", folder / "rows.svm").out
     content = (folder / "rows.svm").read_bytes()
@@ -219,6 +220,7 @@ def test_from_standard_input_to_standard_output(folder: Path, forks: Forks) -> N
     assert b"standard input: this is an Arrow file" in done.stderr
 
 
+@pytest.mark.slow
 def test_rows_are_answered_as_they_come(folder: Path) -> None:
     with subprocess.Popen(
         command("predict", folder / "text.model", "-"),

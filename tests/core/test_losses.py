@@ -509,6 +509,7 @@ def compiled_methods(loss: Any, y: float, score: float, beta: float, curvature: 
     return loss.value(y, score), loss.derivative(y, score), loss.conjugate(y, beta), step, left, right
 
 
+@pytest.mark.slow
 @every_loss
 def test_compiled_equals_plain(loss: Any) -> None:
     rng = np.random.default_rng(8)

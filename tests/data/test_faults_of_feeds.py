@@ -333,6 +333,7 @@ def test_a_full_disk_is_one_line(target: str, store: Path, tmp_path: Path) -> No
         assert json.loads((tmp_path / "t.jsonl").read_text().splitlines()[-1])["relative_gap"] <= 1e-3
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_one_line_and_leaves_a_model_if_it_was_read_once(
     store: Path, tmp_path: Path
 ) -> None:

@@ -361,6 +361,7 @@ def test_the_longest_texts_have_room() -> None:
         assert [float(entry.partition(":")[2]) for entry in entries] == values.tolist()
 
 
+@pytest.mark.slow
 def test_the_same_as_plain_python() -> None:
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run(

@@ -303,6 +303,7 @@ LONG_RUN = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to send")
 def test_ctrl_c_keeps_the_best_model() -> None:
     process = subprocess.Popen(

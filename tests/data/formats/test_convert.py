@@ -336,6 +336,7 @@ def test_the_standard_input_becomes_a_store(tmp_path: Path, text: Path) -> None:
         assert same_rows(read_data(tmp_path / "a.arrow"), read_data(text))
 
 
+@pytest.mark.slow
 def test_a_pipe_becomes_a_store(tmp_path: Path) -> None:
     """What kind a file is shows in its first bytes, which a pipe hands out only once."""
     text = write_rows(tmp_path / "rows.svm", rows=2000)

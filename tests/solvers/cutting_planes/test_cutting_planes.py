@@ -42,6 +42,7 @@ def objective(problem: Problem, w: np.ndarray, b: float) -> float:
     return problem.evaluate(Point(w, b, None)).primal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", BIASES)
 def test_cuts_bound_the_loss_from_below_and_touch_it(bias: object) -> None:
     problem = setting(bias)
@@ -79,6 +80,7 @@ def test_the_master_solves_its_problem_and_its_multipliers_are_a_dual_point(bias
     assert evaluated.b == pytest.approx(b if strength < np.inf else 0.0, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", BIASES)
 def test_the_line_search_is_exact(bias: object) -> None:
     problem = setting(bias)
@@ -164,6 +166,7 @@ def test_multipliers_may_be_tiny(solver: str, bias: str) -> None:
     assert np.abs(outcome.dual).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", ["none", "augmented"])
 @pytest.mark.parametrize("solver", ["svmperf", "ocas"])
 def test_a_run_without_new_cuts_ends(solver: str, bias: str) -> None:

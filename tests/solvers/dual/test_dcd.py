@@ -52,6 +52,7 @@ def load(data_folder: Path):  # type: ignore[no-untyped-def]
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "width", "C", "optimum", "epochs"), OPTIMA)
 def test_reference_optima(load, name: str, width: int, C: float, optimum: float, epochs: float) -> None:  # type: ignore[no-untyped-def]

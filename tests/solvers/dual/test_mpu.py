@@ -38,6 +38,7 @@ def dual_value(task: Problem, counters: np.ndarray, M: int) -> Fraction:
     return linear / N - sum((v * v for v in moment), Fraction(0)) / (2 * Fraction(task.lam) * N * N)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multiplicity", [1, 3, 0])
 def test_every_update_raises_the_dual_and_counters_stay_in_their_box(multiplicity: int) -> None:
     task, solver = problem(n=14, largest=3), MPU(delta=0.5, multiplicity=multiplicity, seed=1)

@@ -478,6 +478,7 @@ def test_a_row_larger_than_all_memory_ends_the_run_with_its_number(
     assert "row 37 has 200 entries" in outcome.reason.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared", "huber"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_free_bias_is_found_with_few_rows_at_hand(name: str, loss: str) -> None:

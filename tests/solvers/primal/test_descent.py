@@ -160,6 +160,7 @@ class TestSvmSgd:
         outcome = dualgap.fit(X, y, lam=1e-3, solver="svmsgd", max_epochs=3, polish=0)
         assert outcome.certificate.primal < 0.99 * outcome.problem.value_at_zero
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["svmsgd", "asgd", "sgd", "norma", "sgd-qn", "implicit"])
     @pytest.mark.parametrize("lam", [0.05, 2.0, 50.0])
     def test_defaults_train_at_every_strength(self, name: str, lam: float) -> None:
@@ -269,6 +270,7 @@ FAMILY: list[Any] = [
 
 @pytest.mark.parametrize("solver", FAMILY, ids=lambda solver: f"{solver.name}-{FAMILY.index(solver)}")
 class TestFamily:
+    @pytest.mark.slow
     @pytest.mark.parametrize("bias", ["none", "exact"])
     def test_it_makes_no_difference_into_which_budgets_the_work_is_cut(self, solver: Any, bias: str) -> None:
         task = problem(bias=BIASES[bias])
@@ -378,6 +380,7 @@ def test_order_given_presents_the_rows_as_they_are(name: str) -> None:
     assert list(states[0].means.looks[:8]) == [1] * 7 + [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "solver", [SvmSgd(eta0=0.3), Implicit(), SGDQN(eta0=0.3, skip=8)], ids=lambda s: s.name
 )

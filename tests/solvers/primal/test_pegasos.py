@@ -95,6 +95,7 @@ def compare(task: Problem, solver: Pegasos, steps: int) -> tuple[Any, Literal, l
     return state, literal, batches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("projection", [False, True])
 @pytest.mark.parametrize("k", [1, 5, 20])

@@ -168,6 +168,7 @@ def passes(X: Any, y: np.ndarray, gap: float, **options: Any) -> float:
     return outcome.trace[-1].entries / outcome.problem.source.nnz + 2 * len(outcome.trace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "loss", "C", "loose", "tight"), CEILINGS)
 def test_few_passes(data: Any, loss: str, C: float, loose: float, tight: float) -> None:
     X, y = data()

@@ -402,6 +402,7 @@ def test_a_flipped_byte_is_found_or_does_not_matter(small: tuple[Path, Sample], 
     assert all(text.startswith(f"{copy}: ") and "\n" not in text for text in complaints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small", [None], indirect=True)  # compressed batches are read as by `read`
 def test_a_flipped_byte_does_no_harm_to_training_from_disk(
     small: tuple[Path, Sample], tmp_path: Path

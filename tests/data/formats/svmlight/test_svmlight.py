@@ -702,6 +702,7 @@ def wait_until_empty(pipe: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_redirected_file_is_read_from_where_it_stands(write: Any) -> None:
     with write(b"a heading\n" + GOOD).open("rb", buffering=0) as stream:
         stream.read(len(b"a heading\n"))

@@ -43,6 +43,7 @@ def matrices(draw: Any) -> tuple[Any, Any]:
     return X, np.array(draw(st.lists(NUMBERS | HARD, min_size=n, max_size=n)))
 
 
+@pytest.mark.slow
 @given(rows=matrices(), zero_based=st.booleans(), suffix=st.sampled_from(["", ".gz", ".bz2", ".xz", ".zst"]))
 @settings(max_examples=150)
 def test_round_trip(tmp_path_factory: Any, rows: Any, zero_based: bool, suffix: str) -> None:
