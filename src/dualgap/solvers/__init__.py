@@ -36,6 +36,7 @@ from .primal.perceptron import Perceptron
 from .primal.sgd import SGD
 from .primal.sgd_qn import SGDQN
 from .primal.svmsgd import SvmSgd
+from .second_order.interior_point import InteriorPoint
 from .second_order.newton import Newton
 
 SOLVERS: dict[str, type[AnySolver]] = {
@@ -46,6 +47,7 @@ SOLVERS: dict[str, type[AnySolver]] = {
         ASDCA,
         MPU,
         Newton,
+        InteriorPoint,
         SVMperf,
         OCAS,
         Decomposition,

@@ -181,7 +181,11 @@ class Loop:
         if final or self.visits - self.polished >= self.problem.epoch_size:
             self._improve_dual(point)
         self.timetable = self.schedule.after(
-            self.timetable, self.state.counts, self.certificate.relative_gap, self.best.dual_density
+            self.timetable,
+            self.state.counts,
+            self.certificate.relative_gap,
+            self.best.dual_density,
+            expected=self.status.evaluate == "target_expected",
         )
         return self.record("certified")
 

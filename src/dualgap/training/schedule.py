@@ -80,6 +80,7 @@ class Timetable(NamedTuple):
     certificates: int = 0  # so far
     at: Counts = Counts()
     gap: float = INITIAL_GAP  # relative, at the last one
+    missed: int = 0  # evaluations in a row at which a solver expected the target and did not have it
 
 
 class Schedule(NamedTuple):
@@ -117,9 +118,14 @@ class Schedule(NamedTuple):
         """Nothing is done yet, but for ``visits`` that the start of a solver took."""
         return Timetable(self._end(visits, self._period(self.size.epoch, visits, 0.0)))
 
-    def after(self, table: Timetable, now: Counts, gap: float, dual_density: float) -> Timetable:
-        """The timetable after an evaluation that found a relative gap of ``gap``."""
+    def after(
+        self, table: Timetable, now: Counts, gap: float, dual_density: float, expected: bool = False
+    ) -> Timetable:
+        """The timetable after an evaluation that found a relative gap of ``gap``, where the target was ``expected``
+        or not.
+        """
         table = table._replace(certificates=table.certificates + 1)
+        missed = table.missed + 1 if expected and gap > self.tol else 0 if expected else table.missed
         recent = Counts(
             now.visits - table.at.visits, now.updates - table.at.updates, now.entries - table.at.entries
         )
@@ -127,7 +133,7 @@ class Schedule(NamedTuple):
         if recent.visits > 0:
             period = self._period(recent, now.visits, dual_density)
             due = self._end(now.visits, self._extrapolated(table, period, recent, now, gap, dual_density))
-        return Timetable(due, table.certificates, now, gap)
+        return Timetable(due, table.certificates, now, gap, missed)
 
     def wants(self, table: Timetable, now: Counts, status: Status, moved: bool, dual_density: float) -> bool:
         """Whether to evaluate now. Where nothing moved: always, as no limit that counts visits could end such
@@ -143,7 +149,9 @@ class Schedule(NamedTuple):
             return True
         if status.evaluate == "no":
             return False
-        most = MAX_SHARE_WHEN_TARGET_EXPECTED if status.evaluate == "target_expected" else SHARE
+        most = SHARE
+        if status.evaluate == "target_expected":  # a solver that was wrong again and again is believed less
+            most = max(SHARE, MAX_SHARE_WHEN_TARGET_EXPECTED * 0.5**table.missed)
         spent = (table.certificates + 1) * self._cost(dual_density)
         return spent <= most * self.size.training_cost(now)
 

@@ -194,22 +194,42 @@ class TimeLimit(Memoryless):
         )
 
 
+class Rounding(NamedTuple):
+    """The bound on rounding errors at the last certificate."""
+
+    bound: float
+
+
 @dataclass(frozen=True)
-class GapIsRounding(Memoryless):
-    """Half of the certified gap or more is a bound on rounding errors: float64 cannot prove much more."""
+class GapIsRounding:
+    """Half of the certified gap or more is a bound on rounding errors, which has not fallen by half since the last
+    certificate: float64 cannot prove much more.
+    """
 
     name: ClassVar[str] = "rounding"
 
-    def reason(self, record: Record) -> Reason | None:
+    def begin(self) -> Rounding:
+        """No certificate yet."""
+        return Rounding(math.inf)
+
+    def look(self, record: Record, memory: Rounding) -> tuple[Reason | None, Rounding]:
         """Only a certificate counts."""
         certificate = record.output
-        if record.kind != "certified" or not certificate.rounding >= 0.5 * certificate.gap > 0.0:
-            return None
-        return Reason(
+        if record.kind != "certified":
+            return None, memory
+        now = Rounding(certificate.rounding)
+        if not certificate.rounding >= 0.5 * certificate.gap > 0.0 or now.bound < 0.5 * memory.bound:
+            return None, now
+        reason = Reason(
             "rounding",
             f"the gap of {certificate.gap:.3g} is mostly rounding error ({certificate.rounding:.3g}): "
             "float64 cannot prove more; rescale the columns of X or loosen the gap asked for",
         )
+        return reason, now
+
+    def allowance(self, visits: int) -> float:
+        """No limit on visits."""
+        return math.inf
 
 
 class History(NamedTuple):

@@ -51,13 +51,20 @@ Constants
     What the loss becomes at C = infinity, or None where that is no loss of ours.
 ``positive``
     The parameters that must be > 0, because they divide or bound; the others may be 0.
+
+For Python alone
+----------------
+``ramps(y)``
+    A loss made of lines and parabolas, as a sum: phi = sum of ``max over low <= beta <= high of beta (at - score) -
+    bend/2 beta^2``, for an array of targets; bounds may be infinite. Other losses have none.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ...runtime.arrays import Floats
 from ...runtime.jit import kernel_type
 
 C = TypeVar("C", bound=type)
@@ -68,7 +75,22 @@ _DEFAULTS: dict[str, Any] = {
     "hard": False,
     "hard_margin": None,
     "positive": (),
+    "ramps": None,
 }
+
+
+class Ramp(NamedTuple):
+    """``max over low <= beta <= high of beta (at - score) - bend/2 beta^2``, for every row."""
+
+    at: Floats
+    low: Floats
+    high: Floats
+    bend: float = 0.0
+
+
+def _no_ramps(self: Any, y: Floats) -> tuple[Ramp, ...]:
+    """The loss is not made of lines and parabolas."""
+    return ()
 
 
 class Loss(Protocol):
@@ -103,6 +125,7 @@ class Loss(Protocol):
     def dual_bounds(self, y: float) -> tuple[float, float]: ...
     def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float: ...
     def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]: ...
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]: ...
     def _asdict(self) -> dict[str, Any]: ...
 
 
@@ -110,5 +133,5 @@ def loss_type(cls: C) -> C:
     """Let kernels call the methods of a loss, and give it the constants that most losses have in common."""
     for name, value in _DEFAULTS.items():
         if name not in vars(cls):
-            setattr(cls, name, value)
+            setattr(cls, name, _no_ramps if name == "ramps" else value)
     return kernel_type(cls)

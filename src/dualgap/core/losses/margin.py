@@ -6,7 +6,10 @@ from __future__ import annotations
 # (mypy knows no plain class attributes in a NamedTuple; Python does)
 from typing import Any, NamedTuple
 
-from .contract import Loss, loss_type
+import numpy as np
+
+from ...runtime.arrays import Floats
+from .contract import Loss, Ramp, loss_type
 from .functions import INF, TINY, boxed, clip
 
 
@@ -69,6 +72,9 @@ class Hinge(NamedTuple):
         limit: Loss = cls(self.margin)
         return limit
 
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        return (Ramp(self.margin * y, np.minimum(y, 0.0), np.maximum(y, 0.0)),)
+
     def value(self, y: float, score: float) -> float:
         return max(0.0, self.margin - y * score)
 
@@ -114,6 +120,9 @@ class SmoothHinge(NamedTuple):
     def zhang_pairs(self) -> tuple[tuple[float, float], ...]:
         """Both pairs of section 4."""
         return ((0.0, 1.0), (2.0 / self.gamma, 0.0))
+
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        return (Ramp(y, np.minimum(y, 0.0), np.maximum(y, 0.0), self.gamma),)
 
     def value(self, y: float, score: float) -> float:
         short = max(0.0, 1.0 - y * score)
@@ -162,6 +171,10 @@ class SquaredHinge(NamedTuple):
     def zhang_pairs(self) -> tuple[tuple[float, float], ...]:
         """A = 4 at scale 1."""
         return ((4.0 * self.scale, 0.0),)
+
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        low, high = np.where(y > 0.0, 0.0, -INF), np.where(y > 0.0, INF, 0.0)
+        return (Ramp(y, low, high, 0.5 / self.scale),)
 
     def value(self, y: float, score: float) -> float:
         short = max(0.0, 1.0 - y * score)
@@ -217,6 +230,10 @@ class ModifiedHuber(NamedTuple):
     def zhang_pairs(self) -> tuple[tuple[float, float], ...]:
         """The pair of section 4, and the smoothed hinge's second pair carried over."""
         return ((0.0, 16.0 * self.scale * self.scale), (4.0 * self.scale, 0.0))
+
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        bound = 4.0 * self.scale * y
+        return (Ramp(y, np.minimum(bound, 0.0), np.maximum(bound, 0.0), 0.5 / self.scale),)
 
     def value(self, y: float, score: float) -> float:
         short = max(0.0, 1.0 - y * score)

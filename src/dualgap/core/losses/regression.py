@@ -6,7 +6,10 @@ from __future__ import annotations
 # (mypy knows no plain class attributes in a NamedTuple; Python does)
 from typing import NamedTuple
 
-from .contract import loss_type
+import numpy as np
+
+from ...runtime.arrays import Floats
+from .contract import Ramp, loss_type
 from .functions import INF, TINY, boxed, clip, soft
 
 
@@ -32,6 +35,10 @@ class Squared(NamedTuple):
     def zhang_pairs(self) -> tuple[tuple[float, float], ...]:
         """A = 4 at scale 1."""
         return ((4.0 * self.scale, 0.0),)
+
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        free = np.full(y.shape, INF)
+        return (Ramp(y, -free, free, 0.5 / self.scale),)
 
     def value(self, y: float, score: float) -> float:
         return self.scale * (score - y) * (score - y)
@@ -82,6 +89,10 @@ class Huber(NamedTuple):
         """The pair of section 4; the second holds because 4 t^2 <= 4 phi beyond the threshold."""
         return ((0.0, 4.0 * self.threshold * self.threshold), (4.0, 0.0))
 
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        bound = np.full(y.shape, 2.0 * self.threshold)
+        return (Ramp(y, -bound, bound, 0.5),)
+
     def value(self, y: float, score: float) -> float:
         off = abs(score - y)
         return off * off if off <= self.threshold else self.threshold * (2.0 * off - self.threshold)
@@ -120,6 +131,9 @@ class Absolute(NamedTuple):
     smoothness = INF
     zhang_pairs = ((0.0, 1.0),)
 
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        return (Ramp(y, np.full(y.shape, -1.0), np.ones(y.shape)),)
+
     def value(self, y: float, score: float) -> float:
         return abs(score - y)
 
@@ -154,6 +168,10 @@ class EpsilonInsensitive(NamedTuple):
     lipschitz = 1.0
     smoothness = INF
     zhang_pairs = ((0.0, 1.0),)
+
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        zero, one = np.zeros(y.shape), np.ones(y.shape)
+        return Ramp(y - self.epsilon, zero, one), Ramp(y + self.epsilon, -one, zero)
 
     def value(self, y: float, score: float) -> float:
         return max(0.0, abs(score - y) - self.epsilon)
@@ -191,6 +209,10 @@ class SquaredEpsilonInsensitive(NamedTuple):
     lipschitz = INF
     smoothness = 2.0
     zhang_pairs = ((4.0, 0.0),)
+
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        zero, free = np.zeros(y.shape), np.full(y.shape, INF)
+        return Ramp(y - self.epsilon, zero, free, 0.5), Ramp(y + self.epsilon, -free, zero, 0.5)
 
     def value(self, y: float, score: float) -> float:
         over = max(0.0, abs(score - y) - self.epsilon)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
 
 from ...runtime.arrays import Floats
 from .csr import CSR
@@ -35,3 +38,12 @@ def slice_rows(rows: Rows, first: int, last: int) -> Rows:
 def entry_count(rows: Rows) -> int:
     """The number of stored entries."""
     return int(rows.starts[-1] - rows.starts[0]) if isinstance(rows, CSR) else rows.matrix.size
+
+
+def as_matrix(rows: Rows, d: int) -> Any:
+    """All rows, of d columns, as a NumPy array or a SciPy CSR array; nothing is copied that is float64."""
+    if not isinstance(rows, CSR):
+        return np.asarray(rows.matrix, dtype=np.float64)
+    values = np.asarray(rows.values, dtype=np.float64)
+    columns = rows.columns.view(np.int32)  # d < 2^31
+    return sp.csr_array((values, columns, rows.starts), shape=(row_count(rows), d), copy=False)

@@ -129,7 +129,7 @@ class Newton(Solver[State]):
             b=float(place[-1]) + shift,
             scores=scores,
             smoothing=smoothing,
-            sample=state.sample * (2 if quadratic.products > MAX_PRODUCTS else 1),
+            sample=state.sample * max(1, quadratic.products // MAX_PRODUCTS),
             counts=Counts(
                 state.counts.visits + quadratic.visits + problem.epoch_size,
                 state.counts.updates + 1,

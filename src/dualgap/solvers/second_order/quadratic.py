@@ -23,9 +23,11 @@ import scipy.linalg
 
 from ...core.losses import smoothed_curvature
 from ...core.problem import Problem
+from ...data.rows import CSR, as_matrix
 from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
+from . import direct
 from .smoothed_losses import Smoothing
 
 FORCING = 0.1  # conjugate gradients end where the residual is this part of the gradient
@@ -35,6 +37,7 @@ LEAST = 3  # below so many the diagonal does better
 EFFORT = 4  # products of two entries for a sample, at most, as a multiple of all entries
 WHOLE = 12  # the same where the sample may be all rows, because H is the same everywhere
 CUBES = 240  # d^3, likewise: what the factors may cost
+MOST_DIRECT = 5000  # rows or columns of a Hessian that is factorised whole: 200 MB
 
 
 class Quadratic:
@@ -131,7 +134,14 @@ class Quadratic:
 
     def preconditioner(self) -> Callable[[Floats], Floats]:
         """What solves H z = r cheaply and roughly."""
-        d = self.source.d
+        d, effort = self.source.d, EFFORT * self.sample / SAMPLE * self.source.nnz
+        (part,) = self.source.parts()
+        price = direct.cost(self.curved, self.curved_entries, d, isinstance(part.batch.rows, CSR))
+        if d <= min(self.curved, MOST_DIRECT) and price <= effort:
+            solve = direct.Hessians(as_matrix(part.batch.rows, d), self.ridge, self.lift).factorised(self.h)
+            self.entries += int(price)
+            if solve is not None:
+                return solve
         pairs = (self.curved_entries / max(1, self.curved)) ** 2 / 2.0
         rows = int(min(self.curved, self.sample * d, EFFORT * self.source.nnz / max(1.0, pairs)))
         if self.exact and self.curved * pairs <= WHOLE * self.source.nnz:
@@ -164,14 +174,10 @@ class Quadratic:
         ).T  # rows may list their columns in any order; below the diagonal is all there
         matrix[np.diag_indices_from(matrix)] += self.ridge
         matrix[-1, -1] = matrix[-1, -1] or 1.0  # a free bias where no row is curved
-        size = 1.0 / np.sqrt(np.diagonal(matrix))
-        matrix *= size[:, None] * size
-        matrix[np.diag_indices_from(matrix)] += 16.0 * size.size * np.finfo(np.float64).eps
         try:
-            factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
+            return direct.cholesky(matrix)
         except scipy.linalg.LinAlgError:
             return None
-        return lambda residual: size * scipy.linalg.cho_solve(factor, size * residual, check_finite=False)
 
     def stride(self, rows: int) -> float:
         """Such that all rows of h >= stride, and one wherever the sum of the others passes it, are so

@@ -1,0 +1,148 @@
+"""Newton's equations solved by Cholesky factors: what conjugate gradients would need many products for.
+
+    (diag(ridge) + Z' diag(h) Z) v = Z' h t - slope,    Z = (X, lift): the rows, with a column for the bias
+
+By columns the matrix is made by BLAS and factorised as it is. Where rows are fewer, v = (Z' u - slope) / ridge with
+
+    (Z diag(1/ridge) Z' + diag(1/h)) u = t + Z (slope / ridge),
+
+a matrix of as many rows; a free bias, whose ridge is 0, is the multiplier of 1'u = slope of the bias. (The formula of
+Woodbury would take differences of large numbers.) Either costs what tens of products do, and does not mind columns of
+bad scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from ...core.problem import Problem
+from ...data.rows import as_matrix
+from ...runtime.arrays import Floats
+
+FLOPS = 10.0  # of BLAS in the time in which a pass reads an entry
+SPARSE_PAIR = 20.0  # entries that a pass reads in the time of one product in a sparse A' A
+BLOCK = 4096  # rows at a time
+
+Solve = Callable[[Floats], Floats]
+Equations = Callable[[Floats, Floats], Floats]  # of t and slope
+
+
+def cost(rows: int, entries: int, d: int, sparse: bool) -> float:
+    """What the factors cost, in entries that a pass would read meanwhile."""
+    size, other = (d, rows) if d <= rows else (rows, d)
+    pairs = entries * entries / max(1, rows) if d <= rows else 0.0  # inner products of rows are made once
+    gram = SPARSE_PAIR * pairs if sparse else size * size * other / FLOPS if d <= rows else 0.0
+    return gram + size**3 / (3.0 * FLOPS)
+
+
+class Hessians:
+    """``diag(ridge) + Z' diag(h) Z`` for any h >= 0, where Z = (X, lift) are all rows with a column for the bias."""
+
+    def __init__(self, X: Any, ridge: Floats, lift: float) -> None:
+        self.X, self.ridge, self.lift = X, ridge, lift
+        self.n, self.d = X.shape
+        self.sparse = bool(sp.issparse(X))
+
+    @classmethod
+    def of(cls, problem: Problem, rows: Any) -> Hessians:
+        """Those of some rows of a problem."""
+        strength = problem.bias.strength(problem.lam)
+        lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
+        ridge = np.append(np.full(problem.source.d, problem.lam), strength if strength < np.inf else 1.0)
+        return cls(as_matrix(problem.source.batch.rows, problem.source.d)[rows], ridge, lift)
+
+    def scores(self, w: Floats, b: float) -> Floats:
+        """``Z (w, b)``."""
+        found: Floats = self.X @ w + self.lift * b
+        return found
+
+    def moment(self, u: Floats) -> Floats:
+        """``Z' u``."""
+        return np.append(self.X.T @ u, self.lift * float(u.sum()))
+
+    @cached_property
+    def inner_products(self) -> Floats:
+        """``X X'``."""
+        gram = self.X @ self.X.T
+        return gram.toarray() if self.sparse else gram
+
+    def factorised(self, h: Floats) -> Solve | None:
+        """What solves ``(diag(ridge) + Z' diag(h) Z) v = r``; None where rounding leaves no factors."""
+        curved = np.flatnonzero(h)
+        try:
+            return self._by_columns(curved, np.sqrt(h[curved]))
+        except scipy.linalg.LinAlgError:
+            return None
+
+    def equations(self, h: Floats) -> Equations | None:
+        """What solves ``(diag(ridge) + Z' diag(h) Z) v = Z' h t - slope`` for any t and slope, by whichever are fewer,
+        rows or columns; None where rounding leaves no factors.
+        """
+        if self.d <= self.n:
+            solve = self.factorised(h)
+            return None if solve is None else lambda t, slope: solve(self.moment(h * t) - slope)
+        try:
+            return self._by_rows(h)
+        except scipy.linalg.LinAlgError:
+            return None
+
+    def _by_columns(self, curved: Any, root: Floats) -> Solve:
+        d, lift = self.d, self.lift
+        matrix = np.zeros((d + 1, d + 1))
+        for first in range(0, curved.size, BLOCK):
+            part = slice(first, first + BLOCK)
+            A = self._scaled(curved[part], root[part])
+            gram = A.T @ A
+            matrix[:d, :d] += gram.toarray() if self.sparse else gram
+            matrix[d, :d] += lift * (A.T @ root[part])
+            matrix[d, d] += lift * float(root[part] @ root[part])
+        matrix[:d, d] = matrix[d, :d]
+        matrix[np.diag_indices_from(matrix)] += self.ridge
+        matrix[d, d] = matrix[d, d] or 1.0  # a free bias where no row is curved
+        return cholesky(matrix)
+
+    def _by_rows(self, h: Floats) -> Equations:
+        """By rows of h > 0; the others are absent."""
+        lam, strength = float(self.ridge[0]), float(self.ridge[-1])
+        free, held = strength == 0.0, self.lift / strength if strength > 0.0 else 0.0
+        curved = np.flatnonzero(h)
+        matrix = self.inner_products[np.ix_(curved, curved)] / lam + held
+        matrix[np.diag_indices_from(matrix)] += 1.0 / h[curved]
+        solve = cholesky(matrix)
+        level = solve(np.ones(curved.size)) if free else np.zeros(curved.size)
+
+        def answer(t: Floats, slope: Floats) -> Floats:
+            u, b = np.zeros(self.n), 0.0
+            u[curved] = solve((t + self.X @ slope[:-1] / lam + held * slope[-1])[curved])
+            if free:
+                b = (float(u.sum()) - float(slope[-1])) / float(level.sum())
+                u[curved] -= b * level
+            v = self.moment(u) - slope
+            return np.append(v[:-1] / lam, b if free else v[-1] / strength)
+
+        return answer
+
+    def _scaled(self, curved: Any, root: Floats) -> Any:
+        """Some rows, each times a number."""
+        A = self.X[curved]
+        if self.sparse:
+            A.data = A.data * np.repeat(root, np.diff(A.indptr))
+            return A
+        return A * root[:, None]
+
+
+def cholesky(matrix: Floats) -> Solve:
+    """Solves with the Cholesky factor of a matrix scaled to a diagonal of 1, with a little more there: columns may
+    depend on each other.
+    """
+    size = 1.0 / np.sqrt(np.diagonal(matrix))
+    matrix *= size[:, None] * size
+    matrix[np.diag_indices_from(matrix)] += 16.0 * size.size * np.finfo(np.float64).eps
+    factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    return lambda residual: size * scipy.linalg.cho_solve(factor, size * residual, check_finite=False)
