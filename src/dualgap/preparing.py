@@ -20,7 +20,7 @@ from .runtime.checks import functions, number, one_of, shown, whole
 from .runtime.compiling import Stopwatch
 from .runtime.errors import InputError
 from .solvers import check_from_disk, check_regulariser, check_seed, make_solver
-from .solvers.auto import choose
+from .solvers.auto import choose, switching
 from .training.callbacks import Callback, as_callback
 from .training.loop import Measures, Settings
 from .training.outcome import Outcome
@@ -178,8 +178,12 @@ def prepare(
     if isinstance(source, OnDisk):
         check_from_disk(name, problem.bias.kind)
         source.check = problem.check_targets
-    trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
-    check_regulariser(name, lam)
+    if name == "auto":
+        trainer, why = switching(problem, seed)
+    else:
+        trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
+    if name != "auto":
+        check_regulariser(name, lam)
     trainer = trainer.resolved(problem)
     rules = limits.rules(tol, problem.epoch_size)
     trainer.check(problem, rules.allowance(0))

@@ -221,6 +221,7 @@ class Loop:
             self._in_form(self.problem.certificate(*self.current)),
             self._in_form(self.output_certificate),
             values,
+            self.solver.at_work(self.state).name,
         )
 
     @property

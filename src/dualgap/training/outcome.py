@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,7 @@ class Outcome:
     classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
     expansion: Any = None  # what made the features of the rows, if anything did
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver
+    story: Sequence[str] = ()  # what it changed on the way
 
     @property
     def remark(self) -> str:

@@ -35,6 +35,7 @@ class Record:
     current: Certificate
     output: Certificate
     measures: dict[str, float]
+    solver: str = ""  # at work
 
     @property
     def seconds(self) -> float:
@@ -56,6 +57,7 @@ class Record:
         del current["form"]
         return {
             "kind": self.kind,
+            "solver": self.solver,
             "visits": self.visits,
             "epochs": self.epochs,
             "updates": self.updates,

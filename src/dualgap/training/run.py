@@ -107,7 +107,7 @@ def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
         if then != now:
             shown = "" if name == "data" else f" ({then}, and now {now})"
             raise InputError(f"resume: the run was trained with {_WORDS[name]}{shown}; {_REMEDY}")
-    if not _alike(solver.start(problem, None), run.state):
+    if not _alike(solver.fresh_like(problem, run.state), run.state):
         raise InputError(
             f"resume: the state of the run does not belong to {solver.identity}; the file is damaged"
         )

@@ -130,6 +130,18 @@ class Solver(ABC, Generic[S]):
         """The solver that trains on this problem, usually this one; called once the problem is known."""
         return self
 
+    def at_work(self, state: S) -> AnySolver:
+        """The solver that makes the steps of a state: this one, unless it has others work for it; for records."""
+        return self
+
+    def fresh_like(self, problem: Problem, state: S) -> S:
+        """A first state that has the parts of a given one; called when a run is resumed, to compare shapes."""
+        return self.start(problem, None)
+
+    def story(self, problem: Problem, state: S) -> list[str]:
+        """What the solver has decided on the way, in sentences; called when a run has ended."""
+        return []
+
     def set_target(self, state: S, tol: float) -> S:
         """The state of a run that is to end at a relative gap of ``tol``; called when a run begins or is
         resumed.

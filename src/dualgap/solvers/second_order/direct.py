@@ -25,7 +25,7 @@ from ...core.problem import Problem
 from ...data.rows import as_matrix
 from ...runtime.arrays import Floats
 
-FLOPS = 10.0  # of BLAS in the time in which a pass reads an entry
+FLOPS = 15.0  # of BLAS in the time in which a pass reads an entry
 SPARSE_PAIR = 20.0  # entries that a pass reads in the time of one product in a sparse A' A
 BLOCK = 4096  # rows at a time
 

@@ -1,0 +1,123 @@
+"""What is left to do, and what another method would need: forecasts for ``solver="auto"``, in nanoseconds of counted work.
+
+The constants were read off runs on the sets of ``benchmarks/regret.py`` that are there to tune on. They need only be right
+in proportion, and within a factor of two or so: a method is given up only where another promises to be clearly cheaper.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, isfinite, log, log10
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.problem import Problem
+from ..data.rows import CSR
+from ..runtime.arrays import Floats
+from ..runtime.counts import Counts
+from ..training.schedule import Size
+from .second_order.direct import FLOPS, cost
+from .second_order.quadratic import CUBES, EFFORT
+
+ENTRY = 1.3  # nanoseconds for an entry that a pass reads in order
+MOST_DECADES = 1e4  # of the gap, that a method of second order takes more steps for
+CURVED_WITH_KINKS = 0.4  # the part of the rows that Newton's method has in its products
+INTERIOR_STEPS = 12.0
+ITERATED_STEP = 100.0  # nanoseconds for a dual step without a closed form
+
+
+class Forecast(NamedTuple):
+    """The size of a problem, and what its loss is like."""
+
+    size: Size
+    sparse: bool
+    smooth: bool
+    ramps: int  # 0: the loss is not made of lines and parabolas
+    condition: float  # a bound on the condition of the Hessian, where the loss is smooth
+
+    @classmethod
+    def of(cls, problem: Problem) -> Forecast:
+        """Those of a problem."""
+        loss, rows = problem.loss, problem.source.batch.rows
+        ramps = len(loss.ramps(np.zeros(0)))
+        smooth = isfinite(loss.smoothness)
+        condition = 1.0 + loss.smoothness * problem.mean_square / problem.lam if smooth else inf
+        return cls(Size.of(problem), isinstance(rows, CSR), smooth, ramps, condition)
+
+    @property
+    def evaluation(self) -> float:
+        """Of one evaluation."""
+        return self.size.evaluation_cost(0.5)
+
+    def work(self, name: str, counts: Counts, evaluations: int) -> float:
+        """The work that a solver has done."""
+        done = self.coordinates(counts) if name == "dcd" else ENTRY * counts.entries + 5.0 * counts.visits
+        return done + evaluations * self.evaluation
+
+    def coordinates(self, counts: Counts) -> float:
+        """Of visits by coordinate descent; a dual step without a closed form takes longer."""
+        return self.size.training_cost(counts) + (0.0 if self.ramps else ITERATED_STEP * counts.visits)
+
+    def prior(self, name: str, gap: float, tol: float) -> float:
+        """The work that a solver is expected to need from a relative gap to another."""
+        decades = log10(min(max(gap / tol, 1.0), MOST_DECADES))
+        if name == "dcd":
+            return (2.0 + 4.0 * decades) * (self.coordinates(self.size.epoch) + 0.3 * self.evaluation)
+        if name == "interior-point":
+            return INTERIOR_STEPS * self.interior_step
+        steps = 1.5 + 0.7 * decades if self.smooth else 6.0 + 4.0 * decades
+        return steps * self.newton_step
+
+    @property
+    def newton_step(self) -> float:
+        """Of Newton's method: an evaluation, products with the rows that are curved, and factors if they are cheap."""
+        n, d, nnz, _ = self.size
+        curved = 1.0 if self.smooth else CURVED_WITH_KINKS
+        products, factors = (min(12.0, 1.0 + 0.5 * self.condition**0.5) if self.smooth else 25.0), 0.0
+        if d**3 <= CUBES * nnz:
+            whole = cost(int(curved * n), int(curved * nnz), d, self.sparse) if d <= n else inf
+            products, factors = 3.0, min(whole, EFFORT * nnz) + d**3 / (3.0 * FLOPS)
+        elif d <= n and cost(n, nnz, d, self.sparse) <= 2.0 * products * nnz:
+            products, factors = 1.0, cost(int(curved * n), int(curved * nnz), d, self.sparse)
+        return self.evaluation + 2.0 * products * curved * ENTRY * nnz + factors + 30.0 * n
+
+    @property
+    def interior_step(self) -> float:
+        """Of the interior point method: an evaluation, four products, factors, and vectors."""
+        n, d, nnz, _ = self.size
+        return self.evaluation + 8.0 * ENTRY * nnz + 100.0 * self.ramps * n + cost(n, nnz, d, self.sparse)
+
+    @property
+    def second(self) -> str:
+        """The method of second order that suits the problem."""
+        if not self.ramps or self.size.n == 0 or min(self.size.n, self.size.d) > 5_000:
+            return "newton"
+        interior, newton = (self.prior(name, 10.0, 1e-3) for name in ("interior-point", "newton"))
+        return "interior-point" if interior < newton else "newton"
+
+
+def remaining(costs: Floats, gaps: Floats, tol: float) -> float:
+    """The work until the gap is ``tol``, from what it was at some evaluations.
+
+    Two laws are at hand. A gap that falls at a steady rate goes on so. One that falls like a power of the work, ever more
+    slowly, has lost half of its rate from the second quarter of the run to its second half. What is seen tells how far
+    to believe either.
+    """
+    known = np.isfinite(gaps)
+    costs, logs = costs[known], np.log(gaps[known] / tol)
+    if costs.size < 2:
+        return 0.0 if known.size < 3 else inf
+    now, left = float(costs[-1]), float(logs[-1])
+    quarter, half = (max(share * now, float(costs[0])) for share in (0.25, 0.5))
+    half = min(half, float(costs[-2]))
+    at_half = float(np.interp(half, costs, logs))
+    rate = (at_half - left) / (now - half)
+    if rate <= 0.0:
+        return inf
+    steady = left / rate
+    if quarter >= half:
+        return steady
+    before = (float(np.interp(quarter, costs, logs)) - at_half) / (half - quarter)
+    slowing = min(max((1.0 - rate / before) / 0.5, 0.0), 1.0) if before > 0.0 else 0.0  # 0: steady, 1: a power
+    power = (at_half - left) / log(now / half)
+    return float(steady ** (1.0 - slowing) * (now * (exp(min(left / power, 50.0)) - 1.0)) ** slowing)

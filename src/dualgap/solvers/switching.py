@@ -1,0 +1,237 @@
+"""A solver that changes its mind: coordinates as long as they promise to arrive, a method of second order else.
+
+Dual coordinate descent is the fastest method where rows hardly disagree, and crawls where they do; a method of second
+order takes about as many steps everywhere, each of which costs many epochs where columns are many. Which is which is
+seen from a run: every certificate tells how fast the gap falls, and so what is left to do. What the other method would
+need is forecast from the size of the data (`forecasts.py`). The run goes over to it where it expects to save a good part
+of the work, with w and the duals as a starting point, and comes back if the forecast was wrong.
+
+Work is counted and never timed: the same seed gives the same model on every machine. How much switching can cost is
+bounded: a method is given up only after it has worked for a set part of what the other is expected to need, and
+MAX_SWITCHES times at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.problem import Evaluation, Point, Problem
+from ..runtime.arrays import Floats
+from ..runtime.counts import Counts
+from ..training.solver import AnySolver, Capabilities, Solver, Status, Steps
+from .forecasts import Forecast, remaining
+
+MAX_SWITCHES = 4
+TRIAL = 0.2  # a method has a fair trial: this part of what the other one is expected to need
+MARGIN = 1.5  # the other one must be expected to be so many times cheaper
+MARGIN_BACK = 2.0  # the same for a method that was given up before
+PATIENCE = 1.5  # times what a method of second order is expected to need, before it is doubted
+LEAST_SAVED = 3e6  # and to save so many nanoseconds: a change may have to compile something
+
+
+class Ledger(NamedTuple):
+    """What the method at work has done since it took over, at each of its evaluations."""
+
+    costs: Floats
+    gaps: Floats  # relative, the best so far
+
+    def after(self, cost: float, gap: float) -> Ledger:
+        """With one more evaluation."""
+        return Ledger(np.append(self.costs, cost), np.append(self.gaps, gap))
+
+
+class Changes(NamedTuple):
+    """The changes made: at which visits, at which gap, and the costs that were expected then."""
+
+    visits: Floats
+    gaps: Floats
+    given_up: Floats
+    expected: Floats
+
+    def after(self, *change: float) -> Changes:
+        """With one more."""
+        return Changes(*(np.append(old, new) for old, new in zip(self, change, strict=True)))
+
+
+class State(NamedTuple):
+    """The state of the method at work, and the ledger by which it is judged."""
+
+    active: int  # 0: the first, 1: the second
+    inner: Any
+    before: Counts  # by methods that have been given up
+    ledger: Ledger
+    changes: Changes
+    rate: float = 0.0  # fall of log gap per nanosecond, of the method given up last; 0: not known
+    primal: float = np.inf  # the best values seen
+    dual: float = -np.inf
+    tol: float = 0.0
+
+    @property
+    def counts(self) -> Counts:
+        """The work of all."""
+        inner: Counts = self.inner.counts
+        return Counts(*(a + b for a, b in zip(self.before, inner, strict=True)))
+
+
+NO_LEDGER = Ledger(np.zeros(0), np.zeros(0))
+
+
+@dataclass(frozen=True)
+class Switching(Solver[State]):
+    """Two solvers, one at a time. The first is coordinate descent, the second a method of second order."""
+
+    first: AnySolver
+    second: AnySolver
+    begins: int = 0  # which of the two
+
+    name = "auto"
+    summary = "coordinate descent or a method of second order, by what the run shows"
+    capabilities = Capabilities(biases=("none", "augmented", "exact"), estimates_gap=True)
+
+    @property
+    def identity(self) -> str:
+        """That of both."""
+        return f"auto({self.first.identity}, {self.second.identity}, {self.begins})"
+
+    def solver(self, active: int) -> AnySolver:
+        """One of the two."""
+        return self.second if active else self.first
+
+    def at_work(self, state: State) -> AnySolver:
+        """The one at work."""
+        return self.solver(state.active)
+
+    def start(self, problem: Problem, warm: Point | None) -> State:
+        """Begin with the method that the data suggest."""
+        return self._start(problem, warm, self.begins)
+
+    def _start(self, problem: Problem, warm: Point | None, active: int) -> State:
+        inner = self.solver(active).start(problem, warm)
+        none = Changes(*(np.zeros(0) for _ in Changes._fields))
+        return State(active, inner, Counts(), NO_LEDGER, none)
+
+    def fresh_like(self, problem: Problem, state: State) -> State:
+        """With the method that a state has at work."""
+        return self._start(problem, None, state.active)
+
+    def set_target(self, state: State, tol: float) -> State:
+        """For the decision, and for the method at work."""
+        inner = self.at_work(state).set_target(state.inner, tol)
+        return state._replace(inner=inner, tol=tol)
+
+    def step(self, problem: Problem, state: State, budget: int, news: Evaluation | None) -> tuple[State, Status]:
+        """Decide if there is news; then let the method at work go on."""
+        return self.step_with(self.at_work, problem, state, budget, news)
+
+    def step_with(
+        self, steps: Any, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
+        """``steps`` tells what makes the steps of a state's method."""
+        if news is not None:
+            decided = self._decide(problem, state, news)
+            if decided.active != state.active:
+                news = None  # it is about the point of the other method
+            state = decided
+        inner, status = steps(state).step(problem, state.inner, budget, news)
+        return state._replace(inner=inner), status
+
+    def point(self, problem: Problem, state: State) -> Point:
+        """That of the method at work."""
+        return self.at_work(state).point(problem, state.inner)
+
+    def opened(self, problem: Problem, state: State) -> AbstractContextManager[Steps[State]]:
+        """With what the method at work has open."""
+        return self._opened(problem)
+
+    @contextmanager
+    def _opened(self, problem: Problem) -> Iterator[Steps[State]]:
+        with ExitStack() as stack:
+            yield _Opened(self, problem, stack)
+
+    def story(self, problem: Problem, state: State) -> list[str]:
+        """What was changed, and why."""
+        found, active = [], self.begins
+        for visits, gap, given_up, expected in zip(*state.changes, strict=True):
+            active = 1 - active
+            needs = "no end in sight" if given_up == np.inf else f"{given_up / expected:.2g} times the work expected"
+            found.append(
+                f"{self.solver(active).name} after {visits / problem.epoch_size:.3g} epochs at a relative gap of "
+                f"{gap:.2g} ({needs} of {self.solver(1 - active).name})"
+            )
+        return found
+
+    def _decide(self, problem: Problem, state: State, news: Evaluation) -> State:
+        """The state after an evaluation: with another method at work if that is expected to be clearly cheaper."""
+        primal, dual = min(state.primal, news.primal), max(state.dual, news.dual)
+        gap = (primal - dual) / dual if dual > 0.0 else np.inf
+        state = state._replace(primal=primal, dual=dual)
+        if not 0.0 < state.tol < gap or state.changes.visits.size >= MAX_SWITCHES:
+            return state
+        forecast = Forecast.of(problem)
+        work = forecast.work(self.at_work(state).name, state.inner.counts, state.ledger.costs.size + 1)
+        state = state._replace(ledger=state.ledger.after(work, gap))
+        own = self._own(forecast, state, gap)
+        other = self._other(forecast, state, gap)
+        margin = MARGIN_BACK if state.changes.visits.size else MARGIN
+        if own <= margin * other or own - other <= LEAST_SAVED or work < TRIAL * other:
+            return state
+        return self._changed(problem, state, gap, own, other)
+
+    def _own(self, forecast: Forecast, state: State, gap: float) -> float:
+        """The work that the method at work has still to do."""
+        if state.active == 0:
+            return remaining(state.ledger.costs, state.ledger.gaps, state.tol)
+        spent = float(state.ledger.costs[-1])
+        expected = forecast.prior(self.second.name, float(state.ledger.gaps[0]), state.tol)
+        if spent < PATIENCE * expected:
+            return max(expected - spent, 0.0)
+        left, done = np.log(gap / state.tol), np.log(float(state.ledger.gaps[0]) / gap)
+        return float(spent * min(1.0, left / done)) if done > 0.0 else spent  # as long again at the most
+
+    def _other(self, forecast: Forecast, state: State, gap: float) -> float:
+        """The work that the other one would have to do."""
+        if state.active == 1 and state.rate > 0.0:
+            return float(np.log(gap / state.tol) / state.rate)
+        name = self.solver(1 - state.active).name
+        return forecast.prior(name, gap, state.tol)
+
+    def _changed(self, problem: Problem, state: State, gap: float, own: float, other: float) -> State:
+        """The other method, from where this one is."""
+        point = self.point(problem, state)
+        active = 1 - state.active
+        solver = self.solver(active)
+        inner = solver.set_target(solver.start(problem, point), state.tol)
+        rate = float(np.log(gap / state.tol) / own) if state.active == 0 and own < np.inf else state.rate
+        return state._replace(
+            active=active,
+            inner=inner,
+            before=state.counts,
+            ledger=NO_LEDGER,
+            changes=state.changes.after(float(state.counts.visits), gap, own, other),
+            rate=rate,
+        )
+
+
+class _Opened:
+    """The steps of a run, with what the method at work has open."""
+
+    def __init__(self, switching: Switching, problem: Problem, stack: ExitStack) -> None:
+        self._switching, self._problem, self._stack = switching, problem, stack
+        self._active, self._steps = -1, None
+
+    def step(self, problem: Problem, state: State, budget: int, news: Evaluation | None) -> tuple[State, Status]:
+        """As `Switching.step`."""
+        return self._switching.step_with(self._open, problem, state, budget, news)
+
+    def _open(self, state: State) -> Any:
+        if self._active != state.active:
+            self._stack.close()
+            solver = self._switching.at_work(state)
+            self._steps = self._stack.enter_context(solver.opened(self._problem, state.inner))
+            self._active = state.active
+        return self._steps
