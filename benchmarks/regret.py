@@ -1,8 +1,9 @@
-"""``python -m benchmarks.regret``: the time of ``solver="auto"`` over that of the better of ``dcd`` and ``newton``.
+"""``python -m benchmarks.regret``: the time of ``solver="auto"`` over that of the better of ``dcd`` and
+``newton``.
 
-Real sets as they come, scaled to [-1, 1] or standardised, dense and sparse; every loss of ``--losses``; C = 0.01, 1
-and 100; exact bias, to a relative gap of 1e-3. Sets marked "tune" are those that the rules of ``auto`` were read
-off, those marked "report" are for the report. Writes ``REGRET.md``.
+Real sets as they come, scaled to [-1, 1] or standardised, dense and sparse; every loss of ``--losses``; C =
+0.01, 1 and 100; exact bias, to a relative gap of 1e-3. Sets marked "tune" are those that the rules of
+``auto`` were read off, those marked "report" are for the report. Writes ``REGRET.md``.
 """
 
 from __future__ import annotations
@@ -125,7 +126,14 @@ def timed(X: Any, y: Any, solver: str, loss: str, C: float, repeats: int, limit:
                 "epochs": last.epochs,
                 "certificates": len(outcome.trace),
                 "trace": [
-                    [r.visits, r.entries, r.current.primal, r.current.dual, r.certificate.relative_gap, r.seconds]
+                    [
+                        r.visits,
+                        r.entries,
+                        r.current.primal,
+                        r.current.dual,
+                        r.certificate.relative_gap,
+                        r.seconds,
+                    ]
                     for r in outcome.trace
                 ],
             }

@@ -178,6 +178,7 @@ def prepare(
     if isinstance(source, OnDisk):
         check_from_disk(name, problem.bias.kind)
         source.check = problem.check_targets
+    trainer: AnySolver
     if name == "auto":
         trainer, why = switching(problem, seed)
     else:

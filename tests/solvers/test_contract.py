@@ -81,6 +81,18 @@ class Recording(Solver[State]):
         self.note("resolved")
         return Recording(0.75)
 
+    def at_work(self, state: State) -> Recording:
+        self.note("at_work")
+        return self
+
+    def fresh_like(self, problem: Problem, state: State) -> State:
+        self.note("fresh_like")
+        return State(0.5, Counts())
+
+    def story(self, problem: Problem, state: State) -> list[str]:
+        self.note("story")
+        return ["a decision"]
+
     def set_target(self, state: State, tol: float) -> State:
         self.note("set_target")
         return state._replace(b=tol)
@@ -156,6 +168,9 @@ def test_the_wrapper_asks_the_inner_solver() -> None:
     improved = wrapper.improve_dual(problem, np.zeros(problem.source.n), 0.0, 0)
     assert improved is not None
     assert improved.all()
+    assert wrapper.at_work(state) == wrapper
+    assert wrapper.fresh_like(problem, state).inner == State(0.5, Counts())
+    assert wrapper.story(problem, state) == ["a decision"]
     called = set(inner.calls)  # type: ignore[attr-defined]
     assert public_names(Solver) - called == {"identity", "check_together", "plan"}
     assert "closed" in called

@@ -45,6 +45,7 @@ PROMISES = {
     "asdca": Promise(tol=1e-5, options={"C": 0.05}, kinks=KINKS),
     "mpu": Promise(tol=1e-5),
     "newton": Promise(tol=1e-9),
+    "interior-point": Promise(tol=1e-7),
     "svmperf": Promise(tol=1e-4),
     "decomposition": Promise(tol=1e-6),
     "smo": Promise(tol=1e-6),

@@ -6,7 +6,9 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -45,3 +47,18 @@ def in_threads(visit: Callable[[S], T], parts: list[S], threads: int) -> list[T]
     for share in begun:
         share.result()
     return [results[k] for k in range(len(parts))]
+
+
+def blas_threads(count: int) -> AbstractContextManager[Any]:
+    """BLAS uses so many threads at most. By itself it takes all cores, and on a machine that is busy its
+    threads wait for each other for longer than the work takes one of them.
+    """
+    limit: AbstractContextManager[Any] = _controller().limit(limits=count, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController  # it looks for libraries: some milliseconds
+
+    return ThreadpoolController()

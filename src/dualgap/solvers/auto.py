@@ -32,7 +32,9 @@ def switching(problem: Problem, seed: int) -> tuple[Switching, str]:
     second = make_solver(forecast.second, {}, seed=seed, loss=loss, bias=bias)
     source = problem.source
     n, d = source.n, source.d
-    shape = f"{n:,} rows of {d:,} columns, {100.0 * source.nnz / max(1, n * d):.3g}% stored, C = {problem.C:.3g}"
+    shape = (
+        f"{n:,} rows of {d:,} columns, {100.0 * source.nnz / max(1, n * d):.3g}% stored, C = {problem.C:.3g}"
+    )
     coordinates = forecast.prior("dcd", FIRST_GAP, FIRST_TOL)
     smooth = isfinite(loss.smoothness)
     if smooth and forecast.prior(second.name, FIRST_GAP, FIRST_TOL) <= coordinates:

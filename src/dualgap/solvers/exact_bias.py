@@ -136,6 +136,19 @@ class ExactBiasSolver(Solver[State]):
         """With the inner solver's choice."""
         return ExactBiasSolver(self.inner.resolved(problem))
 
+    def at_work(self, state: State) -> AnySolver:
+        """With the inner solver that is at work."""
+        return ExactBiasSolver(self.inner.at_work(state.inner))
+
+    def fresh_like(self, problem: Problem, state: State) -> State:
+        """With a first state of the inner solver's."""
+        fresh = self.start(problem, None)
+        return fresh._replace(inner=self.inner.fresh_like(centred(problem, 0.0, fresh.mu), state.inner))
+
+    def story(self, problem: Problem, state: State) -> list[str]:
+        """The inner solver's."""
+        return self.inner.story(problem, state.inner)
+
     def set_target(self, state: State, tol: float) -> State:
         """The inner solver's gap is about that of the whole problem, once the bias has settled."""
         return state._replace(inner=self.inner.set_target(state.inner, tol))

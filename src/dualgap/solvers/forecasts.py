@@ -1,7 +1,9 @@
-"""What is left to do, and what another method would need: forecasts for ``solver="auto"``, in nanoseconds of counted work.
+"""What is left to do, and what another method would need: forecasts for ``solver="auto"``, in nanoseconds
+of counted work.
 
-The constants were read off runs on the sets of ``benchmarks/regret.py`` that are there to tune on. They need only be right
-in proportion, and within a factor of two or so: a method is given up only where another promises to be clearly cheaper.
+The constants were read off runs on the sets of ``benchmarks/regret.py`` that are there to tune on. They
+need only be right in proportion, and within a factor of two or so: a method is given up only where another
+promises to be clearly cheaper.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ class Forecast(NamedTuple):
 
     @property
     def newton_step(self) -> float:
-        """Of Newton's method: an evaluation, products with the rows that are curved, and factors if they are cheap."""
+        """Of Newton's method: an evaluation, products with the rows that are curved, and factors if they
+        are cheap.
+        """
         n, d, nnz, _ = self.size
         curved = 1.0 if self.smooth else CURVED_WITH_KINKS
         products, factors = (min(12.0, 1.0 + 0.5 * self.condition**0.5) if self.smooth else 25.0), 0.0
@@ -99,9 +103,9 @@ class Forecast(NamedTuple):
 def remaining(costs: Floats, gaps: Floats, tol: float) -> float:
     """The work until the gap is ``tol``, from what it was at some evaluations.
 
-    Two laws are at hand. A gap that falls at a steady rate goes on so. One that falls like a power of the work, ever more
-    slowly, has lost half of its rate from the second quarter of the run to its second half. What is seen tells how far
-    to believe either.
+    Two laws are at hand. A gap that falls at a steady rate goes on so. One that falls like a power of the
+    work, ever more slowly, has lost half of its rate from the second quarter of the run to its second half.
+    What is seen tells how far to believe either.
     """
     known = np.isfinite(gaps)
     costs, logs = costs[known], np.log(gaps[known] / tol)
@@ -118,6 +122,8 @@ def remaining(costs: Floats, gaps: Floats, tol: float) -> float:
     if quarter >= half:
         return steady
     before = (float(np.interp(quarter, costs, logs)) - at_half) / (half - quarter)
-    slowing = min(max((1.0 - rate / before) / 0.5, 0.0), 1.0) if before > 0.0 else 0.0  # 0: steady, 1: a power
+    slowing = (
+        min(max((1.0 - rate / before) / 0.5, 0.0), 1.0) if before > 0.0 else 0.0
+    )  # 0: steady, 1: a power
     power = (at_half - left) / log(now / half)
     return float(steady ** (1.0 - slowing) * (now * (exp(min(left / power, 50.0)) - 1.0)) ** slowing)

@@ -1,14 +1,16 @@
-"""A solver that changes its mind: coordinates as long as they promise to arrive, a method of second order else.
+"""A solver that changes its mind: coordinates as long as they promise to arrive, a method of second order
+else.
 
-Dual coordinate descent is the fastest method where rows hardly disagree, and crawls where they do; a method of second
-order takes about as many steps everywhere, each of which costs many epochs where columns are many. Which is which is
-seen from a run: every certificate tells how fast the gap falls, and so what is left to do. What the other method would
-need is forecast from the size of the data (`forecasts.py`). The run goes over to it where it expects to save a good part
-of the work, with w and the duals as a starting point, and comes back if the forecast was wrong.
+Dual coordinate descent is the fastest method where rows hardly disagree, and crawls where they do; a method
+of second order takes about as many steps everywhere, each of which costs many epochs where columns are
+many. Which is which is seen from a run: every certificate tells how fast the gap falls, and so what is left
+to do. What the other method would need is forecast from the size of the data (`forecasts.py`). The run goes
+over to it where it expects to save a good part of the work, with w and the duals as a starting point, and
+comes back if the forecast was wrong.
 
-Work is counted and never timed: the same seed gives the same model on every machine. How much switching can cost is
-bounded: a method is given up only after it has worked for a set part of what the other is expected to need, and
-MAX_SWITCHES times at most.
+Work is counted and never timed: the same seed gives the same model on every machine. How much switching can
+cost is bounded: a method is given up only after it has worked for a set part of what the other is expected
+to need, and MAX_SWITCHES times at most.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ class State(NamedTuple):
     before: Counts  # by methods that have been given up
     ledger: Ledger
     changes: Changes
-    rate: float = 0.0  # fall of log gap per nanosecond, of the method given up last; 0: not known
+    given_up: float = (
+        0.0  # the work that coordinates had still to do when they were given up; 0: they were not
+    )
     primal: float = np.inf  # the best values seen
     dual: float = -np.inf
     tol: float = 0.0
@@ -124,7 +128,9 @@ class Switching(Solver[State]):
         inner = self.at_work(state).set_target(state.inner, tol)
         return state._replace(inner=inner, tol=tol)
 
-    def step(self, problem: Problem, state: State, budget: int, news: Evaluation | None) -> tuple[State, Status]:
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
         """Decide if there is news; then let the method at work go on."""
         return self.step_with(self.at_work, problem, state, budget, news)
 
@@ -157,16 +163,18 @@ class Switching(Solver[State]):
         """What was changed, and why."""
         found, active = [], self.begins
         for visits, gap, given_up, expected in zip(*state.changes, strict=True):
-            active = 1 - active
-            needs = "no end in sight" if given_up == np.inf else f"{given_up / expected:.2g} times the work expected"
+            before, active = self.solver(active).name, 1 - active
+            times = "many" if given_up == np.inf else f"{given_up / expected:.2g}"
             found.append(
-                f"{self.solver(active).name} after {visits / problem.epoch_size:.3g} epochs at a relative gap of "
-                f"{gap:.2g} ({needs} of {self.solver(1 - active).name})"
+                f"{self.solver(active).name} after {visits / problem.epoch_size:.3g} epochs, at a gap "
+                f"of {gap:.2g}: {before} was expected to take {times} times as long"
             )
         return found
 
     def _decide(self, problem: Problem, state: State, news: Evaluation) -> State:
-        """The state after an evaluation: with another method at work if that is expected to be clearly cheaper."""
+        """The state after an evaluation: with another method at work if that is expected to be clearly
+        cheaper.
+        """
         primal, dual = min(state.primal, news.primal), max(state.dual, news.dual)
         gap = (primal - dual) / dual if dual > 0.0 else np.inf
         state = state._replace(primal=primal, dual=dual)
@@ -195,8 +203,8 @@ class Switching(Solver[State]):
 
     def _other(self, forecast: Forecast, state: State, gap: float) -> float:
         """The work that the other one would have to do."""
-        if state.active == 1 and state.rate > 0.0:
-            return float(np.log(gap / state.tol) / state.rate)
+        if state.active == 1 and state.given_up > 0.0:
+            return state.given_up
         name = self.solver(1 - state.active).name
         return forecast.prior(name, gap, state.tol)
 
@@ -206,14 +214,13 @@ class Switching(Solver[State]):
         active = 1 - state.active
         solver = self.solver(active)
         inner = solver.set_target(solver.start(problem, point), state.tol)
-        rate = float(np.log(gap / state.tol) / own) if state.active == 0 and own < np.inf else state.rate
         return state._replace(
             active=active,
             inner=inner,
             before=state.counts,
             ledger=NO_LEDGER,
             changes=state.changes.after(float(state.counts.visits), gap, own, other),
-            rate=rate,
+            given_up=own if state.active == 0 else state.given_up,
         )
 
 
@@ -222,9 +229,12 @@ class _Opened:
 
     def __init__(self, switching: Switching, problem: Problem, stack: ExitStack) -> None:
         self._switching, self._problem, self._stack = switching, problem, stack
-        self._active, self._steps = -1, None
+        self._active = -1
+        self._steps: Steps[Any] | None = None
 
-    def step(self, problem: Problem, state: State, budget: int, news: Evaluation | None) -> tuple[State, Status]:
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
         """As `Switching.step`."""
         return self._switching.step_with(self._open, problem, state, budget, news)
 

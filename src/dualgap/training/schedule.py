@@ -121,8 +121,8 @@ class Schedule(NamedTuple):
     def after(
         self, table: Timetable, now: Counts, gap: float, dual_density: float, expected: bool = False
     ) -> Timetable:
-        """The timetable after an evaluation that found a relative gap of ``gap``, where the target was ``expected``
-        or not.
+        """The timetable after an evaluation that found a relative gap of ``gap``, where the target was
+        ``expected`` or not.
         """
         table = table._replace(certificates=table.certificates + 1)
         missed = table.missed + 1 if expected and gap > self.tol else 0 if expected else table.missed

@@ -131,11 +131,13 @@ class Solver(ABC, Generic[S]):
         return self
 
     def at_work(self, state: S) -> AnySolver:
-        """The solver that makes the steps of a state: this one, unless it has others work for it; for records."""
+        """The solver that makes the steps of a state: this one, unless it has others work for it; for
+        records.
+        """
         return self
 
     def fresh_like(self, problem: Problem, state: S) -> S:
-        """A first state that has the parts of a given one; called when a run is resumed, to compare shapes."""
+        """A first state that has the parts of a given one; called when a run is resumed."""
         return self.start(problem, None)
 
     def story(self, problem: Problem, state: S) -> list[str]:

@@ -202,8 +202,8 @@ class Rounding(NamedTuple):
 
 @dataclass(frozen=True)
 class GapIsRounding:
-    """Half of the certified gap or more is a bound on rounding errors, which has not fallen by half since the last
-    certificate: float64 cannot prove much more.
+    """Half of the certified gap or more is a bound on rounding errors, which has not fallen by half since
+    the last certificate: float64 cannot prove much more.
     """
 
     name: ClassVar[str] = "rounding"

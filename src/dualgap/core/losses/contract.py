@@ -52,11 +52,9 @@ Constants
 ``positive``
     The parameters that must be > 0, because they divide or bound; the others may be 0.
 
-For Python alone
-----------------
-``ramps(y)``
-    A loss made of lines and parabolas, as a sum: phi = sum of ``max over low <= beta <= high of beta (at - score) -
-    bend/2 beta^2``, for an array of targets; bounds may be infinite. Other losses have none.
+For Python alone ---------------- ``ramps(y)`` A loss made of lines and parabolas, as a sum: phi = sum of
+    ``max over low <= beta <= high of beta (at - score) - bend/2 beta^2``, for an array of targets; bounds
+    may be infinite. Other losses have none.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
     (diag(ridge) + Z' diag(h) Z) v = Z' h t - slope,    Z = (X, lift): the rows, with a column for the bias
 
-By columns the matrix is made by BLAS and factorised as it is. Where rows are fewer, v = (Z' u - slope) / ridge with
+By columns the matrix is made by BLAS and factorised as it is. Where rows are fewer, v = (Z' u - slope) /
+ridge with
 
     (Z diag(1/ridge) Z' + diag(1/h)) u = t + Z (slope / ridge),
 
-a matrix of as many rows; a free bias, whose ridge is 0, is the multiplier of 1'u = slope of the bias. (The formula of
-Woodbury would take differences of large numbers.) Either costs what tens of products do, and does not mind columns of
-bad scale.
+a matrix of as many rows; a free bias, whose ridge is 0, is the multiplier of 1'u = slope of the bias. (The
+formula of Woodbury would take differences of large numbers.) Either costs what tens of products do, and
+does not mind columns of bad scale.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def cost(rows: int, entries: int, d: int, sparse: bool) -> float:
 
 
 class Hessians:
-    """``diag(ridge) + Z' diag(h) Z`` for any h >= 0, where Z = (X, lift) are all rows with a column for the bias."""
+    """``diag(ridge) + Z' diag(h) Z`` for any h >= 0, where Z = (X, lift) are all rows with a column for the
+    bias.
+    """
 
     def __init__(self, X: Any, ridge: Floats, lift: float) -> None:
         self.X, self.ridge, self.lift = X, ridge, lift
@@ -70,7 +73,8 @@ class Hessians:
     def inner_products(self) -> Floats:
         """``X X'``."""
         gram = self.X @ self.X.T
-        return gram.toarray() if self.sparse else gram
+        found: Floats = gram.toarray() if self.sparse else gram
+        return found
 
     def factorised(self, h: Floats) -> Solve | None:
         """What solves ``(diag(ridge) + Z' diag(h) Z) v = r``; None where rounding leaves no factors."""
@@ -81,8 +85,8 @@ class Hessians:
             return None
 
     def equations(self, h: Floats) -> Equations | None:
-        """What solves ``(diag(ridge) + Z' diag(h) Z) v = Z' h t - slope`` for any t and slope, by whichever are fewer,
-        rows or columns; None where rounding leaves no factors.
+        """What solves ``(diag(ridge) + Z' diag(h) Z) v = Z' h t - slope`` for any t and slope, by whichever
+        are fewer, rows or columns; None where rounding leaves no factors.
         """
         if self.d <= self.n:
             solve = self.factorised(h)
@@ -138,8 +142,8 @@ class Hessians:
 
 
 def cholesky(matrix: Floats) -> Solve:
-    """Solves with the Cholesky factor of a matrix scaled to a diagonal of 1, with a little more there: columns may
-    depend on each other.
+    """Solves with the Cholesky factor of a matrix scaled to a diagonal of 1, with a little more there:
+    columns may depend on each other.
     """
     size = 1.0 / np.sqrt(np.diagonal(matrix))
     matrix *= size[:, None] * size

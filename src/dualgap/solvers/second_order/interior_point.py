@@ -2,17 +2,18 @@
 
     phi(s) = sum over ramps of  max over low <= beta <= high of  beta (a - s) - bend/2 beta^2
 
-is every loss that is made of lines and parabolas (one ramp, or two for the epsilon-insensitive ones). With g_i = c_i /
-N, p and q >= 0 the multipliers of the upper and the lower bound, and Z = (X, lift) the rows with a column for the
-bias, the optimum has
+is every loss that is made of lines and parabolas (one ramp, or two for the epsilon-insensitive ones). With
+g_i = c_i / N, p and q >= 0 the multipliers of the upper and the lower bound, and Z = (X, lift) the rows
+with a column for the bias, the optimum has
 
-    ridge (w, b) = Z' g sum beta,    s - a + bend beta + p - q = 0,    p (high - beta) = 0,    q (beta - low) = 0.
+    ridge (w, b) = Z' g sum beta,   s - a + bend beta + p - q = 0,   p (high - beta) = q (beta - low) = 0.
 
-Both products are led to 0 together (Mehrotra, SIAM J. Optim. 1992: a predictor, then a corrector of second order with
-the same factors). A step solves ``(diag(ridge) + Z' diag(g sum 1/theta) Z) v = r`` with ``theta = bend + p/(high -
-beta) + q/(beta - low)``, by a Cholesky factor of as many columns or rows as there are fewer of (``direct.py``): ten to
-thirty steps of min(n, d)^2 max(n, d) operations. BLAS and LAPACK do all of it, nothing is compiled. For support
-vector machines: Fine and Scheinberg, JMLR 2001; Ferris and Munson, SIAM J. Optim. 2002.
+Both products are led to 0 together (Mehrotra, SIAM J. Optim. 1992: a predictor, then a corrector of second
+order with the same factors). A step solves ``(diag(ridge) + Z' diag(g sum 1/theta) Z) v = r`` with ``theta
+= bend + p/(high - beta) + q/(beta - low)``, by a Cholesky factor of as many columns or rows as there are
+fewer of (``direct.py``): ten to thirty steps of min(n, d)^2 max(n, d) operations. BLAS and LAPACK do all of
+it, nothing is compiled. For support vector machines: Fine and Scheinberg, JMLR 2001; Ferris and Munson,
+SIAM J. Optim. 2002.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.errors import InputError
+from ...runtime.threads import blas_threads
 from ...training.solver import Capabilities, Solver, Status, Steps
 from ...training.stopping import Reason
 from .direct import Equations, Hessians, cost
@@ -78,8 +80,12 @@ class Box(NamedTuple):
 
     def products(self, p: Floats, q: Floats, beta: Floats) -> tuple[Floats, Floats]:
         """``p (high - beta)`` and ``q (beta - low)``, 0 where there is no bound."""
-        above = np.where(np.isfinite(self.high), p * (np.where(np.isfinite(self.high), self.high, 0.0) - beta), 0.0)
-        below = np.where(np.isfinite(self.low), q * (beta - np.where(np.isfinite(self.low), self.low, 0.0)), 0.0)
+        above = np.where(
+            np.isfinite(self.high), p * (np.where(np.isfinite(self.high), self.high, 0.0) - beta), 0.0
+        )
+        below = np.where(
+            np.isfinite(self.low), q * (beta - np.where(np.isfinite(self.low), self.low, 0.0)), 0.0
+        )
         return above, below
 
 
@@ -91,8 +97,15 @@ class InteriorPoint(Solver[State]):
     summary = "an interior point method: few steps whatever the scales, for few rows or few columns"
     capabilities = Capabilities(
         losses=(
-            "hinge", "smooth-hinge", "squared-hinge", "modified-huber",
-            "squared", "huber", "absolute", "epsilon-insensitive", "squared-epsilon-insensitive",
+            "hinge",
+            "smooth-hinge",
+            "squared-hinge",
+            "modified-huber",
+            "squared",
+            "huber",
+            "absolute",
+            "epsilon-insensitive",
+            "squared-epsilon-insensitive",
         ),
         biases=("none", "augmented", "exact"),
         evaluated_steps=True,
@@ -103,19 +116,19 @@ class InteriorPoint(Solver[State]):
         n, d = problem.source.n, problem.source.d
         if min(n, d) > 20_000:
             raise InputError(
-                f"solver {self.name!r} factorises a matrix of min(rows, columns) = {min(n, d):,} rows, and takes "
-                "20,000 at most; take another solver"
+                f"solver {self.name!r} factorises a matrix of min(rows, columns) = {min(n, d):,} rows, and "
+                "takes 20,000 at most; take another solver"
             )
 
     def start(self, problem: Problem, warm: Point | None) -> State:
-        """Begin in the middle: beta between its bounds, p and q of the size of a target. A warm start is of no use."""
+        """Begin in the middle: beta between its bounds, p and q of the size of a target. A warm start is of
+        no use.
+        """
         box, b = Box.of(problem), problem.bias.centre
         short = box.at - b
         typical = float(np.abs(short).mean()) or 1.0
-        inside = np.clip(0.0, np.maximum(box.low, -typical), np.minimum(box.high, typical))
-        both = np.isfinite(box.low) & np.isfinite(box.high)
-        beta = np.where(both, 0.5 * (box.low + box.high), inside)
-        beta = np.where(both, beta, beta + np.where(beta == box.low, typical, 0.0) - np.where(beta == box.high, typical, 0.0))
+        low, high = np.maximum(box.low, -typical), np.minimum(box.high, typical)
+        beta = 0.5 * (np.minimum(low, high) + high)
         p = np.where(np.isfinite(box.high), np.maximum(short, 0.0) + typical, 0.0)
         q = np.where(np.isfinite(box.low), np.maximum(-short, 0.0) + typical, 0.0)
         return State(np.zeros(problem.source.d), b, beta, p, q)
@@ -126,9 +139,12 @@ class InteriorPoint(Solver[State]):
 
     @contextmanager
     def _opened(self, problem: Problem) -> Iterator[Steps[State]]:
-        yield _Opened(Hessians.of(problem, present(problem)))
+        with blas_threads(problem.source.threads):
+            yield _Opened(Hessians.of(problem, present(problem)))
 
-    def step(self, problem: Problem, state: State, budget: int, news: Evaluation | None) -> tuple[State, Status]:
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
         """One step, whatever the budget."""
         return _Opened(Hessians.of(problem, present(problem))).step(problem, state, budget, news)
 
@@ -145,7 +161,9 @@ class _Opened:
     def __init__(self, hessians: Hessians) -> None:
         self.hessians = hessians
 
-    def step(self, problem: Problem, state: State, budget: int, news: Evaluation | None) -> tuple[State, Status]:
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
         """One step of the predictor-corrector method."""
         source, hessians = problem.source, self.hessians
         scores = hessians.scores(state.w, state.b) if news is None else news.scores[present(problem)]
@@ -172,7 +190,9 @@ class _Opened:
             state.q + length * v.q,
             counts,
         )
-        ended = None if length > 1e-10 else Reason("stalled", "steps have become too short; try another solver")
+        ended = (
+            None if length > 1e-10 else Reason("stalled", "steps have become too short; try another solver")
+        )
         return state, Status("required", ended)
 
 
@@ -202,7 +222,9 @@ class _Step(NamedTuple):
         return cls(state, hessians, solve, box, g, theta, margin, slope)
 
     def towards(self, target: float, first: Direction | None) -> Direction:
-        """The step to products of ``target``; ``first`` is the predictor, whose products of second order count."""
+        """The step to products of ``target``; ``first`` is the predictor, whose products of second order
+        count.
+        """
         state, box = self.state, self.box
         up, down = box.high - state.beta, state.beta - box.low
         above, below = (target - now for now in box.products(state.p, state.q, state.beta))
@@ -217,9 +239,7 @@ class _Step(NamedTuple):
     def product(self, far: float, v: Direction) -> float:
         """The mean of p (high - beta) and q (beta - low) so far along a direction."""
         state = self.state
-        above, below = self.box.products(
-            state.p + far * v.p, state.q + far * v.q, state.beta + far * v.beta
-        )
+        above, below = self.box.products(state.p + far * v.p, state.q + far * v.q, state.beta + far * v.beta)
         return float(0.5 * (above + below).mean())
 
     def reach(self, v: Direction) -> float:

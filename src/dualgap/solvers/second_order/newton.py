@@ -19,6 +19,8 @@ gamma falls.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +29,8 @@ import numpy as np
 from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
-from ...training.solver import Capabilities, Solver, Status
+from ...runtime.threads import blas_threads
+from ...training.solver import Capabilities, Solver, Status, Steps
 from ..dual.start import dual_start
 from .quadratic import SAMPLE, Quadratic
 from .smoothed_losses import (
@@ -44,7 +47,8 @@ from .smoothed_losses import (
 FIRST_GAMMA = 4.0  # in units of a typical target
 GAMMA_FALL = 0.5  # factor of gamma when the centre moves
 NEAR = 3.0  # it does where the distance to the smoothed optimum is this part of what the smoothing leaves
-MAX_PRODUCTS = 2  # of a step, beyond which the next sample is twice as large
+MAX_PRODUCTS = 2  # of a step, beyond which the next sample is larger, and factors may cost more
+LARGE = 64  # columns from which on BLAS makes use of threads
 
 
 class State(NamedTuple):
@@ -104,6 +108,15 @@ class Newton(Solver[State]):
     def set_target(self, state: State, tol: float) -> State:
         """Take no more products than a relative gap of ``tol`` needs, where that is known beforehand."""
         return state._replace(tol=tol)
+
+    def opened(self, problem: Problem, state: State) -> AbstractContextManager[Steps[State]]:
+        """With BLAS on as many threads as the rows are read by."""
+        return self._opened(problem)
+
+    @contextmanager
+    def _opened(self, problem: Problem) -> Iterator[Steps[State]]:
+        with blas_threads(problem.source.threads) if problem.source.d >= LARGE else nullcontext():
+            yield self
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None

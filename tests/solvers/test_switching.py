@@ -1,0 +1,103 @@
+"""``solver="auto"``: a solver that goes over to another where that promises to arrive sooner."""
+
+from __future__ import annotations
+
+from math import exp, inf
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import dualgap
+from dualgap.solvers.forecasts import remaining
+from dualgap.solvers.switching import MAX_SWITCHES, Switching
+from dualgap.training.stopping import Reason
+from support.problems import linear_data
+from support.states import assert_same
+
+
+def crawling(n: int = 400, d: int = 25) -> Any:
+    """Columns that hardly differ, a large C: coordinates get in each other's way."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, 1)) + 0.05 * rng.normal(size=(n, d))
+    return X, np.sign(X @ rng.normal(size=d) + 0.1 * rng.normal(size=n))
+
+
+class TestForecasts:
+    def test_a_steady_fall_goes_on(self) -> None:
+        costs = np.arange(1.0, 9.0)
+        assert remaining(costs, np.exp(-costs), exp(-20.0)) == pytest.approx(12.0)
+
+    def test_a_power_law_does_not_become_faster(self) -> None:
+        costs = np.array([1.0, 2.0, 4.0, 8.0])
+        assert remaining(costs, 1.0 / costs, 1.0 / 800.0) == pytest.approx(792.0, rel=1e-6)
+
+    def test_what_does_not_fall_has_no_end(self) -> None:
+        assert remaining(np.arange(1.0, 5.0), np.ones(4), 1e-3) == inf
+        assert remaining(np.arange(1.0, 5.0), np.full(4, inf), 1e-3) == inf
+
+    def test_one_evaluation_tells_nothing(self) -> None:
+        assert remaining(np.ones(1), np.ones(1), 1e-3) == 0.0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared-hinge", "absolute"])
+@pytest.mark.parametrize("bias", ["none", "augmented", "exact"])
+def test_coordinates_that_crawl_are_given_up(loss: str, bias: str) -> None:
+    X, y = crawling()
+    arguments: dict[str, Any] = {"loss": loss, "C": 1e3, "bias": bias}
+    outcome = dualgap.fit(X, y, tol=1e-4, **arguments)
+    assert outcome.converged, outcome.reason.message
+    assert outcome.solver.name in ("newton", "interior-point")
+    names = [record.solver for record in outcome.trace]
+    assert names[-1] == outcome.solver.name
+    if names[0] == "dcd":
+        assert len(outcome.story) == 1
+        assert f"{outcome.solver.name} after" in outcome.story[0]
+        assert names == sorted(names)  # first the one, then the other
+    coordinates = dualgap.fit(X, y, tol=1e-4, solver="dcd", max_epochs=outcome.trace[-1].epochs, **arguments)
+    assert not coordinates.converged
+
+
+def test_what_goes_well_is_not_changed() -> None:
+    X, y = linear_data(n=300, d=40, seed=1, density=0.2)
+    outcome = dualgap.fit(sp.csr_array(X), y, C=0.1, tol=1e-3)
+    assert outcome.converged
+    assert outcome.story == []
+    alone = dualgap.fit(sp.csr_array(X), y, C=0.1, tol=1e-3, solver="dcd")
+    assert np.array_equal(outcome.coef, alone.coef)  # bit for bit what coordinates alone do
+
+
+def test_the_same_seed_the_same_model_wherever_it_is_cut() -> None:
+    X, y = crawling()
+    arguments: dict[str, Any] = {"C": 1e3, "tol": 1e-5, "bias": "exact"}
+    whole = dualgap.fit(X, y, **arguments)
+    assert whole.story
+    assert np.array_equal(whole.coef, dualgap.fit(X, y, **arguments).coef)
+    for epochs in (3, 12, whole.trace[-1].epochs - 5):
+        cut = dualgap.fit(X, y, max_epochs=epochs, **arguments)
+        resumed = dualgap.fit(X, y, resume=cut, **arguments)
+        assert_same(whole.run, resumed.run)
+        assert resumed.story == whole.story
+
+
+def test_a_run_ends_whatever_is_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forecasts that are always wrong cost at most so many changes."""
+    monkeypatch.setattr(Switching, "_own", lambda *_: 1e18)
+    monkeypatch.setattr(Switching, "_other", lambda *_: 1.0)
+    X, y = linear_data(n=120, d=6, seed=1, noise=2.0)
+    outcome = dualgap.fit(X, y, C=10.0, tol=1e-6, bias="exact")
+    assert outcome.converged
+    assert len(outcome.story) == MAX_SWITCHES
+    assert isinstance(outcome.reason, Reason)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared-hinge"])
+@pytest.mark.parametrize(("n", "d"), [(150, 30), (40, 300)])
+def test_what_is_small_is_solved_whatever_its_scales(loss: str, n: int, d: int) -> None:
+    """With the defaults of the estimator, and columns from a thousandth to a thousand."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3.0, 3.0, size=d)
+    y = np.sign(X @ rng.normal(size=d) + np.abs(X).mean() * rng.normal(size=n))
+    model = dualgap.LinearSVC(loss=loss, random_state=0).fit(X, y)
+    assert model.certificate_[0].relative_gap <= 1e-3
