@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import dualgap
 from dualgap.solvers.forecasts import remaining
-from dualgap.solvers.switching import MAX_SWITCHES, Switching
+from dualgap.solvers.switching import Switching
 from dualgap.training.stopping import Reason
 from support.problems import linear_data
 from support.states import assert_same
@@ -82,13 +82,13 @@ def test_the_same_seed_the_same_model_wherever_it_is_cut() -> None:
 
 
 def test_a_run_ends_whatever_is_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forecasts that are always wrong cost at most so many changes."""
+    """Where forecasts are always wrong, stints become longer until one is long enough."""
     monkeypatch.setattr(Switching, "_own", lambda *_: 1e18)
     monkeypatch.setattr(Switching, "_other", lambda *_: 1.0)
     X, y = linear_data(n=120, d=6, seed=1, noise=2.0)
     outcome = dualgap.fit(X, y, C=10.0, tol=1e-6, bias="exact")
     assert outcome.converged
-    assert len(outcome.story) == MAX_SWITCHES
+    assert 2 <= len(outcome.story) <= 12
     assert isinstance(outcome.reason, Reason)
 
 

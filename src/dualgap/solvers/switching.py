@@ -8,9 +8,10 @@ to do. What the other method would need is forecast from the size of the data (`
 over to it where it expects to save a good part of the work, with w and the duals as a starting point, and
 comes back if the forecast was wrong.
 
-Work is counted and never timed: the same seed gives the same model on every machine. How much switching can
-cost is bounded: a method is given up only after it has worked for a set part of what the other is expected
-to need, and MAX_SWITCHES times at most.
+Work is counted and never timed: the same seed gives the same model on every machine. How much switching
+can cost is bounded: a method is given up only after it has worked for a set part of what the other is
+expected to need, and of all work before. So stints become longer and longer, and whichever method solves the
+problem gets there.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from ..runtime.counts import Counts
 from ..training.solver import AnySolver, Capabilities, Solver, Status, Steps
 from .forecasts import Forecast, remaining
 
-MAX_SWITCHES = 4
-TRIAL = 0.2  # a method has a fair trial: this part of what the other one is expected to need
+TRIAL = 0.2  # a method has a fair trial: this part of what the other one is expected to need,
+GROWTH = 0.5  # and this part of all work before
 MARGIN = 1.5  # the other one must be expected to be so many times cheaper
 MARGIN_BACK = 2.0  # the same for a method that was given up before
 PATIENCE = 1.5  # times what a method of second order is expected to need, before it is doubted
@@ -68,9 +69,8 @@ class State(NamedTuple):
     before: Counts  # by methods that have been given up
     ledger: Ledger
     changes: Changes
-    given_up: float = (
-        0.0  # the work that coordinates had still to do when they were given up; 0: they were not
-    )
+    spent: float = 0.0  # the work of all stints before
+    given_up: float = 0.0  # what coordinates had still to do when they were given up; 0: they were not
     primal: float = np.inf  # the best values seen
     dual: float = -np.inf
     tol: float = 0.0
@@ -178,7 +178,7 @@ class Switching(Solver[State]):
         primal, dual = min(state.primal, news.primal), max(state.dual, news.dual)
         gap = (primal - dual) / dual if dual > 0.0 else np.inf
         state = state._replace(primal=primal, dual=dual)
-        if not 0.0 < state.tol < gap or state.changes.visits.size >= MAX_SWITCHES:
+        if not 0.0 < state.tol < gap:
             return state
         forecast = Forecast.of(problem)
         work = forecast.work(self.at_work(state).name, state.inner.counts, state.ledger.costs.size + 1)
@@ -186,7 +186,9 @@ class Switching(Solver[State]):
         own = self._own(forecast, state, gap)
         other = self._other(forecast, state, gap)
         margin = MARGIN_BACK if state.changes.visits.size else MARGIN
-        if own <= margin * other or own - other <= LEAST_SAVED or work < TRIAL * other:
+        if own <= margin * other or own - other <= LEAST_SAVED:
+            return state
+        if work < max(TRIAL * other, GROWTH * state.spent):
             return state
         return self._changed(problem, state, gap, own, other)
 
@@ -220,6 +222,7 @@ class Switching(Solver[State]):
             before=state.counts,
             ledger=NO_LEDGER,
             changes=state.changes.after(float(state.counts.visits), gap, own, other),
+            spent=state.spent + float(state.ledger.costs[-1]),
             given_up=own if state.active == 0 else state.given_up,
         )
 
