@@ -11,12 +11,12 @@ from .core.bias import Bias
 from .core.losses import Loss
 from .core.problem import Point
 from .models.model import Model
+from .outcome import Outcome
 from .preparing import prepared_run
 from .training.callbacks import Callback
 from .training.interruption import CtrlC
 from .training.jobs import Job
 from .training.loop import Measures
-from .training.outcome import Outcome
 from .training.records import Record
 from .training.run import Run
 from .training.running import Running, running, solve

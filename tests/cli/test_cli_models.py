@@ -54,12 +54,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
 def test_predict_prints_labels_as_the_training_file_has_them(folder: Path) -> None:
     done = run("predict", folder / "m", folder / "test.svm")
     assert (done.code, done.err) == (0, "")
-    scores = load_model(folder / "m").decision(read_svmlight(folder / "test.svm").X)
+    scores = load_model(folder / "m").decision_function(read_svmlight(folder / "test.svm").X)
     assert done.out.splitlines() == ["1" if score > 0 else "-1" for score in scores]
 
 
 def test_predict_prints_scores_that_read_back_exactly(folder: Path, forks: Forks, tmp_path: Path) -> None:
-    expected = load_model(folder / "m").decision(read_svmlight(folder / "test.svm").X).tolist()
+    expected = load_model(folder / "m").decision_function(read_svmlight(folder / "test.svm").X).tolist()
     told = forks("predict", folder / "m", folder / "test.svm", "--scores")
     assert [float(line) for line in told.out.splitlines()] == expected
     quiet = forks("predict", folder / "m", folder / "test.svm", "--scores", "-o", tmp_path / "p")
@@ -97,7 +97,7 @@ def test_evaluate_measures(folder: Path, forks: Forks) -> None:
 
     found = forks("evaluate", folder / "m", folder / "test.svm", "--json").json
     data = read_svmlight(folder / "test.svm")
-    scores = load_model(folder / "m").decision(data.X)
+    scores = load_model(folder / "m").decision_function(data.X)
     predicted = np.where(scores > 0, 1, -1)
     assert found["accuracy"] == metrics.accuracy_score(data.y, predicted)
     assert found["error"] == pytest.approx(1 - found["accuracy"])
@@ -115,7 +115,7 @@ def test_evaluate_measures_regression(folder: Path, forks: Forks) -> None:
 
     found = forks("evaluate", folder / "r", folder / "test.svm", "--json").json
     data = read_svmlight(folder / "test.svm")
-    scores = load_model(folder / "r").decision(data.X)
+    scores = load_model(folder / "r").decision_function(data.X)
     assert found == {
         "n_samples": 200,
         "mse": pytest.approx(metrics.mean_squared_error(data.y, scores)),
@@ -327,7 +327,7 @@ HISTORY = {  # what tells how a model came about or is called: no certificate re
 
 def forged(model: Path, copy: Path, field: str, value: Any) -> Path:
     """A copy of the model that has another value in its header, and a valid checksum."""
-    header, arrays = read_archive(model, "dualgap model", 1)
+    header, arrays = read_archive(model, "dualgap model", 2)
     *path, last = (int(word) if word.isdigit() else word for word in field.split("."))
     place: Any = header
     for step in path:
@@ -374,7 +374,7 @@ def test_no_field_of_the_header_is_left_out(folder: Path) -> None:
             return [leaf for k, item in enumerate(value) for leaf in leaves(item, f"{field}.{k}")]
         return [field]
 
-    header, _ = read_archive(folder / "x", "dualgap model", 1)
+    header, _ = read_archive(folder / "x", "dualgap model", 2)
     assert leaves(header, "") == []
 
 

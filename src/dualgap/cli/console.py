@@ -17,6 +17,9 @@ import click
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else."
 )
+quiet_option = click.option(
+    "--quiet", is_flag=True, help="No progress, no remarks, no report: the exit code tells."
+)
 
 
 class OutputError(Exception):
@@ -108,6 +111,17 @@ def table(rows: list[tuple[str, str, str]]) -> None:
     names, numbers = (max(len(row[k]) for row in rows) for k in (0, 1))
     for name, number, meaning in rows:
         click.echo(f"  {name:<{names}}  {number:>{numbers}}  {meaning}".rstrip())
+
+
+def columns(names: list[str], rows: list[list[str]]) -> None:
+    """Print columns aligned to the right, the first one to the left."""
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for row in [names, *rows]:
+        cells = [
+            f"{cell:<{width}}" if k == 0 else f"{cell:>{width}}"
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo(f"  {'  '.join(cells)}".rstrip())
 
 
 def print_table(columns: list[str], rows: list[list[str]]) -> None:

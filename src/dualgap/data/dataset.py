@@ -129,8 +129,8 @@ class Dataset(NamedTuple):
 def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Dataset:
     """Open rows for training; with a schema, in the columns, classes and features of a model.
 
-    ``task`` is "classification" (of two classes), "regression", or "one-vs-rest": targets are then
-    the classes' positions among ``labels.classes`` in memory, and the labels as they are stored on disk.
+    ``task`` is "classification" (of two classes), "regression", or "one-vs-rest" (of two classes or more).
+    Targets are -1 and +1 for two classes, the positions in ``labels.classes`` for more of them.
     """
     spec = _checked(spec)
     if schema is not None:
@@ -259,8 +259,8 @@ def _on_disk(
     if task == "classification":
         labels = Labels.binary(np.array(classes_of(feed)), feed.name, spec.positive)
     elif task == "one-vs-rest":
-        labels = several(Labels(np.array(classes_of(feed))))
-    targets = targets_of(None if task == "one-vs-rest" else labels)
+        labels = Labels.several(np.array(classes_of(feed)), feed.name)
+    targets = targets_of(labels)
     found = Schema(feed.d, zero_based, names, spec.expansion, labels)
     return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
 
@@ -277,11 +277,11 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
         return None, labels  # `view` says what is wrong with it
     if schema is not None:
         return schema.labels, _known(spec, schema, table, labels)
-    if task == "one-vs-rest":
-        classes = several(Labels.of(labels))
-        return classes, classes.encode(labels).astype(np.float64)
     if labels.size == 0:
         return None, labels
+    if task == "one-vs-rest":
+        classes = Labels.several(Labels.of(labels).classes, name)
+        return classes, classes.targets(labels)
     classes = Labels.binary(Labels.of(labels).classes, name, spec.positive)
     return classes, classes.signs(labels)
 
@@ -293,11 +293,4 @@ def _known(spec: DataSpec, schema: Schema, table: Table, labels: Any) -> Any:
     row = schema.labels.first_unknown(labels)
     if row is not None:
         raise InputError(f"y[{row}] is {labels[row]}, which is no class of {schema.owner}")
-    return schema.labels.signs(labels)
-
-
-def several(labels: Labels) -> Labels:
-    """The same, if there are two classes at least."""
-    if len(labels.classes) < 2:
-        raise InputError("y holds one class only; a classifier needs rows of two")
-    return labels
+    return schema.labels.targets(labels)

@@ -7,6 +7,7 @@ others (one class against the rest).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,43 +45,51 @@ class Labels:
 
         ``name`` is that of the file or feed for messages; None: the labels are an argument ``y``.
         """
-        words = ", ".join(map(shown_label, found[:_SHOWN])) + ", ..." * (len(found) > _SHOWN)
-        if len(found) == 1:
-            if name is None:
-                raise InputError(f"y holds one class only ({words}); a classifier needs rows of two")
-            raise InputError(
-                f"{name}: all rows have the label {words}; a classifier needs rows of two classes"
-            )
+        words = listed(found)
         if positive is None:
-            if len(found) > 2 and name is None:
-                raise InputError(
-                    f"y holds {len(found)} classes ({words}) where two are needed; use dualgap.LinearSVC, "
-                    "which trains one against the rest, or a regression loss"
-                )
             if len(found) > 2:
                 raise InputError(
-                    f"{name}: {len(found)} classes ({words}) where two are needed; --positive LABEL trains "
-                    "that one against the rest, and dualgap.one_vs_rest a model for each"
+                    f"{'y holds' if name is None else f'{name}:'} {len(found)} classes ({words}) where two "
+                    "are needed; dualgap.one_vs_rest trains a model for each, against the rest"
                 )
-            return cls(found)
+            return cls.several(found, name)
+        _refuse_one_class(found, name)
+        positive = _among(positive, found)
         if positive not in found:
             wanted = f"no row has the label {shown_label(positive)} of --positive"
             raise InputError(f"{name or 'y'}: {wanted}; there are: {words}")
         others = [label for label in found if label != positive]
         return cls((others[0] if len(others) == 1 else None, positive))
 
+    @classmethod
+    def several(cls, found: Any, name: str | None) -> Labels:
+        """The classes of a problem that may have more than two of them; ``name`` is as in ``binary``."""
+        if len(found) > MOST_CLASSES:
+            raise InputError(
+                f"{name or 'y'}: {len(found):,} different labels, where a classifier takes "
+                f"{MOST_CLASSES:,} at most; for numbers use a regression loss"
+            )
+        _refuse_one_class(found, name)
+        return cls(found)
+
     def encode(self, y: Any) -> Any:
         """The number of each label's class; -1 for a label that is none of the classes."""
         y, classes = np.asarray(y), np.asarray(self.classes)
-        if y.dtype == object or classes.dtype == object:
+        words = [array.dtype.kind in "US" for array in (y, classes)]
+        if y.dtype == object or classes.dtype == object or words[0] != words[1]:
             place = {label: k for k, label in enumerate(classes.tolist())}
             return np.array([place.get(label, -1) for label in y.tolist()], dtype=np.intp)
-        codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+        order = np.argsort(classes, kind="stable")
+        codes = order[np.minimum(np.searchsorted(classes, y, sorter=order), classes.size - 1)]
         return np.where(classes[codes] == y, codes, -1)
 
     def signs(self, y: Any, k: int = 1) -> Floats:
         """Targets for class k against the others: +1 where a label is class k, -1 elsewhere."""
         return signs(y, self.classes[k])
+
+    def targets(self, y: Any) -> Floats:
+        """The targets of labels: -1 and +1 for two classes, for more of them the numbers of their classes."""
+        return self.signs(y) if len(self.classes) == 2 else self.encode(y).astype(np.float64)
 
     def first_unknown(self, y: Any) -> int | None:
         """The first row whose label is none of the classes; where one class stands against the rest, all are
@@ -106,14 +115,15 @@ def classes_of(feed: Feed) -> list[float]:
     """The different labels of a feed, in order."""
     if feed.labels is None:
         raise InputError(
-            f"{feed.name}: more than {MOST_CLASSES:,} different labels, where a classifier needs two"
+            f"{feed.name}: more than {MOST_CLASSES:,} different labels, where a classifier takes that many "
+            "at most; for numbers use a regression loss"
         )
     return [label for label, _ in feed.labels]
 
 
 def targets_of(labels: Labels | None) -> Callable[[Floats], Floats]:
-    """The function that makes targets of labels: +1 and -1, or the labels themselves for regression."""
-    return (lambda y: y) if labels is None else labels.signs
+    """The function that makes targets of labels; for regression they are the labels themselves."""
+    return (lambda y: y) if labels is None else labels.targets
 
 
 def distinct(labels: Any) -> Any:
@@ -134,6 +144,29 @@ def plain(label: Any) -> Any:
     """A label as a plain Python value, whole numbers as int: as data files write them."""
     value = label.item() if isinstance(label, np.generic) else label
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def listed(classes: Any, most: int = _SHOWN) -> str:
+    """Some labels for people, the first of them if there are many."""
+    return ", ".join(map(shown_label, classes[:most])) + ", ..." * (len(classes) > most)
+
+
+def _refuse_one_class(found: Any, name: str | None) -> None:
+    if len(found) != 1:
+        return
+    if name is None:
+        raise InputError(f"y holds one class only ({listed(found)}); a classifier needs rows of two")
+    raise InputError(
+        f"{name}: all rows have the label {listed(found)}; a classifier needs rows of two classes"
+    )
+
+
+def _among(label: Any, found: Any) -> Any:
+    """A label that a user named in words, as the number that it stands for where labels are numbers."""
+    if isinstance(label, str) and not any(isinstance(other, str) for other in found):
+        with contextlib.suppress(ValueError):
+            return float(label)
+    return label
 
 
 def shown_label(label: Any) -> str:

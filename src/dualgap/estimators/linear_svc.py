@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..core.losses import Loss
 from ..data.labels import Labels, signs
+from ..models.scoring import labels_of
 from ..runtime.arrays import Floats
 from ._base import LinearModel
 from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
@@ -100,8 +102,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     Notes
     -----
     X is used as it is, without a copy, where it is C-ordered or CSR, in float32 or float64. Sums
-    run in float64 during training in any case. ``decision_function`` computes in the type of its X, so
-    float32 rows get float32 scores.
+    run in float64 in any case, in training and for scores.
 
     Ctrl-C ends ``fit`` with a ``KeyboardInterrupt``, which stops a grid search too, after the attributes have
     been set from the best model so far.
@@ -176,7 +177,8 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         labels = Labels.of(y).classes
         codes = Labels(labels).encode(y)
         weight = weights_of(sample_weight, X.shape[0])
-        weight = weight * class_factors(self.class_weight, labels, codes, weight)[codes]
+        factors = class_factors(self.class_weight, labels, codes, weight)
+        weight = weight * factors[codes]
         present = np.flatnonzero(np.bincount(codes[weight != 0], minlength=labels.size))
         classes = labels[present]
         two_or_more(classes.tolist(), labels.tolist())
@@ -187,6 +189,12 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
         models, pressed = self._train(X, target, positive.size, weight, loss)
         self.classes_ = classes
+        self._model = replace(
+            self._model,
+            task=loss.task,
+            classes=Labels(classes).plain,
+            class_weight=None if self.class_weight is None else tuple(factors[present].tolist()),
+        )
         self._conclude(X, models, pressed, [f"class {label!r}" for label in labels[positive].tolist()])
         return self
 
@@ -201,8 +209,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes one score a row, positive for ``classes_[1]``; else one for each class. They are
-            in the float type of X.
+            With two classes one score a row, positive for ``classes_[1]``; else one for each class.
         """
         return self._scores(X)
 
@@ -219,6 +226,4 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             For each row the class of the highest score.
         """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+        return labels_of(self.decision_function(X), self.classes_)

@@ -1,9 +1,8 @@
-"""What a run hands back."""
+"""What a run hands back; ``dualgap.Outcome`` adds what it does not know: labels, features, names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..core.problem import Certificate, Problem
 from ..runtime.arrays import Floats
@@ -15,8 +14,8 @@ from .stopping import Reason
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """A model with its proof and its history.
+class Result:
+    """Weights with their proof and their history.
 
     ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of
     its loss), with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no
@@ -40,6 +39,3 @@ class Outcome:
     interrupted: bool = (
         False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
     )
-    classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
-    expansion: Any = None  # what made the features of the rows, if anything did
-    auto_reason: str = ""  # why ``solver="auto"`` chose this solver
