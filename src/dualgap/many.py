@@ -8,6 +8,7 @@ Runs from disk take turns (`training/jobs.py`), and a chunk that has been read s
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from .api import fit, job
 from .core.problem import Certificate
 from .data.chunks import Chunk, Feed, OnDisk
 from .data.dataset import Dataset
-from .data.labels import Labels, signs
+from .data.labels import Labels, shown_label, signs
 from .data.sources import View
 from .inputs import ARGUMENTS, data_of, held_out, opened
 from .models.building import model_of
@@ -30,7 +31,7 @@ from .models.scoring import labels_of
 from .outcome import Outcome
 from .runtime.arrays import Floats
 from .runtime.checks import whole
-from .runtime.errors import InputError
+from .runtime.errors import InputError, TrivialModelWarning
 from .solvers.out_of_core.solver import OutOfCore
 from .training.callbacks import Callback
 from .training.jobs import run_jobs
@@ -136,6 +137,10 @@ def one_vs_rest(
         found = runs.from_disk(data.source)
     else:
         found = runs.in_memory(data.source, whole("threads", threads, 1))
+    for k, outcome in found.items():
+        if outcome.remark:
+            about = f"class {shown_label(data.labels.classes[k])}: {outcome.remark}"
+            warnings.warn(about, TrivialModelWarning, stacklevel=2)
     return OneVsRest(np.asarray(data.labels.classes), [found[k] for k in runs.positive], data)
 
 

@@ -42,15 +42,3 @@ class Outcome(Result):
         """The model: ``predict``, ``decision_function``, ``evaluate``, ``save``, ``verify``."""
         assert self.data is not None  # as ``fit`` gives it
         return model_of(self, self.data, C=self.C, auto_reason=self.auto_reason, date=self.date)
-
-    def unidentified(self, data: Dataset) -> Model:
-        """The model without duals and without what its training rows are known by: it refers to no data."""
-        return model_of(
-            self,
-            data,
-            C=self.C,
-            auto_reason=self.auto_reason,
-            date=self.date,
-            duals=False,
-            identify=False,
-        )

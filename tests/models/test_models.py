@@ -180,7 +180,9 @@ def test_k_classes_from_disk(tmp_path: Path) -> None:
     assert model.verify(DataSpec(tmp_path / "rows.arrow", in_memory=False)).verdict == "true"
     assert model.verify(tmp_path / "rows.svm").rows == "another order"
     assert model.verify(tmp_path / "rows.svm").verdict == "true"
-    assert np.array_equal(model.predict(Store(tmp_path / "rows.arrow")), many.predict(tmp_path / "rows.arrow"))
+    assert np.array_equal(
+        model.predict(Store(tmp_path / "rows.arrow")), many.predict(tmp_path / "rows.arrow")
+    )
 
 
 def test_a_class_that_lies_is_found_out() -> None:

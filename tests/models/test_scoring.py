@@ -1,4 +1,4 @@
-"""Scores: a row's is the same to the bit, whoever computes it, from whatever storage, beside whatever rows."""
+"""Scores: a row's is the same to the bit, whoever computes it, however it is stored, beside whatever rows."""
 
 from __future__ import annotations
 

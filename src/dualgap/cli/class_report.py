@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import columns, counted, headline
-from .report import Settings, likely_cause, model_line, problem_fields
+from .report import Settings, in_options, likely_cause, model_line, problem_fields
 
 if TYPE_CHECKING:
     from ..data.dataset import Dataset
@@ -107,6 +107,9 @@ class TrainedClasses:
             )
         ]
         columns(["class", "primal", "dual", "gap", "relative gap", "epochs", "seconds", "stopped by"], rows)
+        for label, outcome in zip(model.classes or (), self.found.outcomes, strict=True):
+            if outcome.remark:
+                click.echo(f"Note on class {shown_label(label)}: {in_options(outcome.remark)}.")
         click.echo(statements(model))
         visits = counted(sum(proof.visits for proof in model.proofs), "row visit")
         passes = f", {self.found.passes:.2f} passes over the data on disk" if self.found.passes else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import threading
 import time
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ..training.callbacks import Callback
 
 if TYPE_CHECKING:
+    from ..core.problem import Problem
     from ..training.records import Record
     from ..training.run import Run
+    from ..training.solver import AnySolver
     from ..training.stopping import Reason
 
 
@@ -53,7 +56,7 @@ class ClassProgress:
     def describe(self) -> str:
         """One line about all classes."""
         way = ", ".join(
-            f"{label} ({'gap unknown' if gap == float('inf') else f'gap {gap:.1e}'})"
+            f"{label} ({'begun' if gap == math.inf else f'gap {gap:.1e}'})"
             for label, gap in list(self._gaps.items())[:8]
         )
         seconds = time.monotonic() - self._began
@@ -76,8 +79,11 @@ class _ClassCallback(Callback):
     def __init__(self, progress: ClassProgress, label: str) -> None:
         self._progress, self._label = progress, label
 
+    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+        self._progress.see(self._label, math.inf)
+
     def __call__(self, record: Record, run: Run) -> None:
-        self._progress.see(self._label, record.certificate.relative_gap)
+        self._progress.see(self._label, record.output.relative_gap)
 
     def close(self, reason: Reason | None) -> None:
         self._progress.end(self._label)

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from ..data.dataset import Dataset
     from ..models.model import Model
     from ..outcome import Outcome
+    from ..training.run import Seconds
     from ..training.solver import AnySolver
     from ..training.stopping import Reason
 
 _CLASSES = 20  # labels that a line lists
 SLOW = "max_epochs", "max_visits", "time_limit", "stalled"  # reasons that may come of the scales of columns
-PREPARING = "preparing (the first run with a loss compiles for some seconds)"
+PREPARING = "preparing"
 
 
 class Settings(NamedTuple):
@@ -40,6 +41,8 @@ class Settings(NamedTuple):
     max_epochs: float
     max_visits: int | None
     time_limit: float | None
+    stall: str
+    keep: str
     bias: str
     rho: float | None
     positive: str | None
@@ -89,12 +92,16 @@ class Trained:
     def summary(self) -> dict[str, Any]:
         """The object that ``--json`` prints; the certificate is in C-form."""
         settings, model, proof = self.settings, self.model, self.model.proofs[0]
+        seconds = self.outcome.seconds
         return {
             **problem_fields(settings, self.data, self.outcome, model),
             "epochs": proof.epochs,
             **({} if self._passes is None else {"passes": self._passes}),
             "visits": proof.visits,
             "seconds": proof.seconds,
+            "train_seconds": seconds.training,
+            "certify_seconds": seconds.certifying,
+            "compile_seconds": seconds.compiling,
             **model.certificate._asdict(),
             "converged": self.converged,
             "stop_reason": self.reason.name,
@@ -114,7 +121,6 @@ class Trained:
         headline(fact if cause else self.reason.message, self.converged)
         if cause:
             click.echo(f"{cause}Otherwise {remedy}." if remedy else cause.rstrip())
-        certifying = self.outcome.trace[-1].certify_seconds if self.outcome.trace else 0.0
         passes = [] if self._passes is None else [("passes", f"{self._passes:.2f}", "over the data on disk")]
         table(
             [
@@ -124,9 +130,11 @@ class Trained:
                 ("relative gap", f"{certificate.relative_gap:.3g}", f"asked: {settings.tol:g}"),
                 ("epochs", f"{proof.epochs:.1f}", counted(proof.visits, "row visit")),
                 *passes,
-                ("seconds", f"{proof.seconds:.2f}", f"of which {certifying:.2f} for the certificates"),
+                seconds_line(self.outcome.seconds),
             ]
         )
+        if self.outcome.remark:
+            click.echo(f"Note that {in_options(self.outcome.remark)}.")
         click.echo(statement(certificate, self.outcome.problem.lam))
         click.echo(model_line(self.file, model))
 
@@ -149,6 +157,11 @@ def problem_fields(settings: Settings, data: Dataset, outcome: Outcome, model: M
         "nnz": data.nnz,
         "classes": None if model.classes is None else list(model.classes),
     }
+
+
+def in_options(remark: str) -> str:
+    """A remark of the library, with the options of the command for its arguments."""
+    return remark.replace("output='last'", "--keep last")
 
 
 def model_line(file: Path, model: Model) -> str:
@@ -222,6 +235,14 @@ def _loss_words(loss: Loss) -> str:
     from ..core.losses import parameters_of
 
     return loss_spec(loss.name, parameters_of(loss), parameters_of(type(loss)))
+
+
+def seconds_line(seconds: Seconds) -> tuple[str, str, str]:
+    """Where the time of a run went."""
+    parts = [f"training {seconds.training:.2f}", f"certifying {seconds.certifying:.2f}"]
+    if seconds.compiling >= 0.005:
+        parts.append(f"compiling {seconds.compiling:.2f} (once for this loss and kind of data)")
+    return "seconds", f"{sum(seconds):.2f}", ", ".join(parts)
 
 
 def _objective(form: str) -> str:

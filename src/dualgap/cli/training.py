@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..runtime.errors import TrivialModelWarning
 from .class_report import TrainedClasses
 from .console import Spinner
 from .progress import ClassProgress, Trace
@@ -42,7 +44,9 @@ def run(
     }
     with CtrlC() as ctrl_c:
         train = _fit_classes if several else _fit
-        found: Any = train(settings, arguments, data, trace, spinner, ctrl_c)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
+            found: Any = train(settings, arguments, data, trace, spinner, ctrl_c)
         seconds = time.perf_counter() - began
         model: Model = found.model
         if settings.no_duals:
@@ -81,7 +85,19 @@ def _arguments(settings: Settings) -> dict[str, Any]:
     """The arguments that ``fit`` and ``plan`` share."""
     names = ("loss", "C", "lam", "solver", "tol", "bias", "max_epochs", "max_visits", "time_limit", "seed")
     given = settings._asdict()
-    return {name: given[name] for name in names} | {"rho": 1.0 if settings.rho is None else settings.rho}
+    return {name: given[name] for name in names} | {
+        "rho": 1.0 if settings.rho is None else settings.rho,
+        "stall": stall_of(settings.stall),
+        "output": settings.keep,
+    }
+
+
+def stall_of(text: str) -> float | str:
+    """What ``--stall`` says: a number of epochs where it is one, else a word."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def opened(settings: Settings, spinner: Spinner) -> Dataset:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from ..core.losses import Loss
 from ..core.problem import Certificate, Point
 from ..data.dataset import DataSpec, open_data
 from ..data.sources import View
-from ..models.building import dual_point, proof_of
+from ..models.building import stated
 from ..models.model import Model, Proof
 from ..models.scoring import scores_of
 from ..outcome import Outcome
@@ -32,6 +31,7 @@ from ..training.callbacks import Progress
 from ..training.interruption import CtrlC
 from ..training.jobs import Job, run_jobs
 from ..training.outcome import Result
+from ..training.solver import AnySolver
 from ..training.stopping import Reason
 from . import _convergence
 from ._input import options_for, rows_of, seed_of, thread_count
@@ -48,23 +48,59 @@ class Trained(NamedTuple):
     epochs: float
     reason: Reason
     converged: bool
-    proof: Proof
+    remark: str
+    lam: float
+    total_weight: float
+    visits: int
+    seconds: float
 
     @classmethod
     def of(cls, outcome: Result) -> Trained:
         """The part of an outcome that is kept."""
-        proof = proof_of(outcome)
+        problem = outcome.problem
         return cls(
             outcome.coef,
             outcome.intercept,
-            dual_point(outcome),
+            np.zeros(problem.source.n) if outcome.dual is None else outcome.dual,
             outcome.certificate,
             [record.as_dict() for record in outcome.trace],
-            proof.epochs,
+            outcome.epochs,
             outcome.reason,
             outcome.converged,
-            proof,
+            outcome.remark,
+            problem.lam,
+            problem.total_weight,
+            outcome.visits,
+            sum(outcome.seconds),
         )
+
+    @property
+    def proof(self) -> Proof:
+        """What a model keeps of it."""
+        reason, certificate = self.reason, self.certificate._asdict()
+        return Proof(
+            self.lam,
+            self.total_weight,
+            certificate,
+            bool(self.converged),
+            reason.name,
+            reason.message,
+            self.epochs,
+            self.visits,
+            self.seconds,
+        )
+
+
+class Origin(NamedTuple):
+    """How the models of an estimator came about: what ``to_model`` needs besides its attributes."""
+
+    loss: Loss
+    bias: Bias
+    C: float
+    solver: AnySolver
+    auto_reason: str
+    date: str | None
+    threads: int
 
 
 class LinearModel(BaseEstimator):  # type: ignore[misc]
@@ -83,6 +119,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
     warm_start: bool
     random_state: Any
     n_jobs: int | None
+    output: str
     verbose: int
 
     coef_: Floats
@@ -91,7 +128,9 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
     certificate_: list[Certificate]
     history_: list[list[dict[str, Any]]]
     n_iter_: int
-    _model: Model  # all of ``to_model`` but what the attributes hold
+    _origin: Origin
+    _proofs: tuple[Proof, ...]
+    _class_weight: tuple[float, ...] | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -141,6 +180,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
                 bias=bias,
                 max_epochs=max_iter,
                 seed=seed,
+                output=self.output,
                 callbacks=callbacks,
                 warm=warm(k),
                 **options,
@@ -153,7 +193,8 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
                 models.append(Trained.of(outcome))
                 if k == 0:
                     assert isinstance(outcome, Outcome)  # as ``job`` makes it
-                    self._model = outcome.unidentified(data)
+                    how = outcome.solver, outcome.auto_reason, outcome.date, threads
+                    self._origin = Origin(outcome.problem.loss, outcome.problem.bias, C, *how)
         return models, ctrl_c.pressed
 
     def _conclude(self, X: Any, models: list[Trained], pressed: bool, names: list[str]) -> None:
@@ -166,7 +207,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         self.certificate_ = [model.certificate for model in models]
         self.history_ = [model.history for model in models]
         self.n_iter_ = math.ceil(max(model.epochs for model in models))
-        self._model = replace(self._model, proofs=tuple(model.proof for model in models))
+        self._proofs = tuple(model.proof for model in models)
         if pressed:  # even if all models were just done: whoever fits many of them is to stop too
             raise KeyboardInterrupt("training was interrupted; the estimator holds the best model so far")
         self._warn(X, models, names)
@@ -198,6 +239,8 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             if len(models) == 1
             else f" ({len(behind)} of {len(models)} classes; the worst is {names[worst]})",
         )
+        if model.remark:
+            text = f"{text} Note that {model.remark}."
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
     def to_model(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Model:
@@ -223,18 +266,30 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             ``predict``, ``decision_function``, ``evaluate``, ``verify``, ``save``.
         """
         check_is_fitted(self, "coef_")
-        names = getattr(self, "feature_names_in_", None)
-        model = replace(
-            self._model,
+        origin, names = self._origin, getattr(self, "feature_names_in_", None)
+        model = Model(
             coef=self.coef_,
             intercept=self.intercept_,
+            classes=self._labels(),
+            C=origin.C,
+            n_samples=self.dual_.shape[1],
+            proofs=self._proofs,
+            threads=origin.threads,
             dual=sp.csr_array(self.dual_),
             feature_names=None if names is None else tuple(map(str, names)),
+            class_weight=self._class_weight,
+            auto_reason=origin.auto_reason,
+            trained=origin.date,
+            **stated(origin.loss, origin.bias, origin.solver),
         )
         if X is None and y is None and sample_weight is None:
             return model
         rows = rows_of(self, X, training=False)
         return model.identified(rows, y, sample_weight)
+
+    def _labels(self) -> tuple[Any, ...] | None:
+        """The classes behind the scores, as plain values; None for regression."""
+        return None
 
     def _scores(self, X: Any) -> Any:
         """``<w, x> + b`` in float64 for every row and model, as a ``Model`` has it."""

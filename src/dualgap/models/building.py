@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # commands import this file at once, and Numba only when they need it
     from ..core.bias import Bias
+    from ..core.losses import Loss
     from ..core.problem import Problem
     from ..data.dataset import Dataset, RowIdentity
     from ..training.outcome import Result
+    from ..training.solver import AnySolver
     from .model import Model, Proof
 
 
@@ -33,8 +35,6 @@ def model_of(
     import numpy as np
     import scipy.sparse as sp
 
-    from ..core.losses import parameters_of
-    from ..solvers.exact_bias import ExactBiasSolver
     from .model import Model
 
     found = [results] if not isinstance(results, Sequence) else results
@@ -43,26 +43,15 @@ def model_of(
     dual: Any = None
     if duals:
         dual = sp.vstack([sp.csr_array(dual_point(result).reshape(1, -1)) for result in found], format="csr")
-    solver: Any = first.solver.inner if isinstance(first.solver, ExactBiasSolver) else first.solver
-    options = asdict(solver)
-    seed = options.pop("seed", 0)
     rows = _trained_on(data, problem, len(found)).identity() if identify else None
     expansion = schema.expansion
     return Model(
         coef=np.stack([result.coef for result in found]),
         intercept=np.array([result.intercept for result in found]),
-        task=problem.loss.task,
-        loss=problem.loss.name,
-        loss_parameters=parameters_of(problem.loss),
-        bias=problem.bias.kind,
-        rho=rho_of(problem.bias),
         classes=None if schema.labels is None else schema.labels.plain,
         C=problem.C if C is None else C,
         n_samples=problem.source.n,
         proofs=tuple(proof_of(result) for result in found),
-        solver=solver.name,
-        options=options,
-        seed=seed,
         threads=data.spec.threads,
         dual=dual,
         zero_based=schema.zero_based,
@@ -73,8 +62,28 @@ def model_of(
         auto_reason=auto_reason,
         data_name=None if path is None else path.name,
         trained=date,
+        **stated(problem.loss, problem.bias, first.solver),
         **({} if rows is None else known_by(rows, dual)),
     )
+
+
+def stated(loss: Loss, bias: Bias, solver: AnySolver) -> dict[str, Any]:
+    """The fields of a model that say what was minimised, and by whom."""
+    from ..core.losses import parameters_of
+    from ..solvers.exact_bias import ExactBiasSolver
+
+    own: Any = solver.inner if isinstance(solver, ExactBiasSolver) else solver
+    options = asdict(own)
+    return {
+        "task": loss.task,
+        "loss": loss.name,
+        "loss_parameters": parameters_of(loss),
+        "bias": bias.kind,
+        "rho": rho_of(bias),
+        "solver": own.name,
+        "seed": options.pop("seed", 0),
+        "options": options,
+    }
 
 
 def known_by(rows: RowIdentity, dual: Any) -> dict[str, Any]:
@@ -106,9 +115,7 @@ def proof_of(result: Result) -> Proof:
     """The certificate of a result in C-form, and how it was reached."""
     from .model import Proof
 
-    problem, run = result.problem, result.run
-    visits = int(run.state.counts.visits)
-    evaluated = result.trace[-1].seconds if result.trace else 0.0
+    problem = result.problem
     return Proof(
         lam=problem.lam,
         total_weight=problem.total_weight,
@@ -116,9 +123,9 @@ def proof_of(result: Result) -> Proof:
         converged=bool(result.converged),
         stop_reason=result.reason.name,
         message=result.reason.message,
-        epochs=visits / problem.epoch_size,
-        visits=visits,
-        seconds=max(evaluated, sum(run.seconds)),  # the last evaluation is no part of the run
+        epochs=result.epochs,
+        visits=result.visits,
+        seconds=sum(result.seconds),
     )
 
 
