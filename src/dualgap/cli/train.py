@@ -145,7 +145,7 @@ def command(**given: Any) -> int:
 
     Two classes get one model. Of K > 2 classes each gets one, against the rest, all of them on one copy of
     the rows and in one MODEL: --threads of them at a time, from disk in the same passes. Every class has its
-    own certificate; the lines of --trace name their class.
+    own certificate; the lines of --trace name their class. Limits are for each class.
 
     Ctrl-C ends a run early and keeps the best model so far, of every class.
 
@@ -168,7 +168,7 @@ def command(**given: Any) -> int:
     if settings.plan:
         if settings.as_json:
             emit({"plan": sentences})
-        else:
+        elif not settings.quiet:
             click.echo("\n".join(sentences))
         return 0
     saved = f"the model is saved as {file}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Spinner, counted, emit, json_option
+from .console import Spinner, counted, emit, json_option, quiet_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,8 @@ COMMON = ("hinge", "squared-hinge", "logistic", "squared")
     help="Only this loss, for all layouts; may be repeated.",
 )
 @json_option
-def command(losses: tuple[str, ...], as_json: bool) -> None:
+@quiet_option
+def command(losses: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """Compile the common kernels into the cache, so that the first training does not have to.
 
     Common are sparse float64 rows (what data files become) with every loss, and the hinge, squared hinge,
@@ -33,7 +34,7 @@ def command(losses: tuple[str, ...], as_json: bool) -> None:
     environment variable DUALGAP_CACHE moves the cache.
     """
     began = time.perf_counter()
-    with Spinner(not as_json) as spinner:
+    with Spinner(not as_json and not quiet) as spinner:
         spinner.say("loading the compiler")
         from ..core.losses import LOSSES, make_loss
         from ..runtime.jit import cache_root
@@ -53,6 +54,7 @@ def command(losses: tuple[str, ...], as_json: bool) -> None:
     usable = _holds_files(folder)
     if as_json:
         emit({"cache": str(folder), "usable": usable, "cases": len(cases), "seconds": seconds})
+    if as_json or quiet:
         return
     click.echo(f"{counted(len(cases), 'case')} ready in {seconds:.1f} s")
     click.echo(

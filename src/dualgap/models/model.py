@@ -44,6 +44,11 @@ class Model:
     ``classes`` are the labels behind the scores: (negative, positive) where ``coef`` has one row, one a row
     where it has more, None for regression. A negative class of None stands for every label but the positive
     one.
+
+    ``dual`` has a row for each row of ``coef``, in the scale of ``Outcome.dual`` and ``LinearSVC.dual_``: one
+    signed number beta_i for each training row. No weights w have an objective ``1/2 |w|^2 + C sum_i c_i
+    phi_i`` below ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2`` with ``w(beta) = C sum_i c_i beta_i x_i``.
+    For the hinge, where beta_i lies between 0 and y_i, that is ``C sum_i c_i y_i beta_i - 1/2 |w(beta)|^2``.
     """
 
     coef: Floats
