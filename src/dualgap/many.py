@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -184,7 +184,7 @@ class _Runs:
         with Shared(feed, count) as shared:
             jobs = []
             for k in self.positive:
-                source = OnDisk(shared, memory_budget=budget, models=count)
+                source = OnDisk(shared, rows.targets, memory_budget=budget, models=count)
                 class_data = against_rest(self.data._replace(source=source), k)
                 jobs.append(job(k, class_data, adapt=sharing, **self._arguments(k, held)))
             return _outcomes(run_jobs(jobs, together=True))
@@ -209,17 +209,19 @@ class _Runs:
 
 
 def against_rest(data: Dataset, k: int) -> Dataset:
-    """The same rows with the targets of class k against the rest; in memory, two classes have them."""
+    """The same rows with the targets of class k against the rest; two classes have them."""
     assert data.labels is not None
-    source, labels = data.source, data.labels
-    if isinstance(source, OnDisk):
-        targets = partial(labels.signs, k=k)
-        source = OnDisk(source.feed, targets, memory_budget=source.memory_budget, models=source.models)
-    elif len(labels.classes) > 2:
-        source = source.with_targets(signs(source.y, k))
-    if len(labels.classes) > 2:
-        labels = Labels((None, labels.classes[k]))
-    return data._replace(source=source, schema=data.schema._replace(labels=labels))
+    source, classes = data.source, data.labels.classes
+    if len(classes) == 2:
+        return data
+    labels = Labels((None, classes[k]))
+    data = data._replace(schema=data.schema._replace(labels=labels))
+    if isinstance(source, View):
+        return data._replace(source=source.with_targets(signs(source.y, k)))
+    codes, budget = source.targets, source.memory_budget
+    return data._replace(
+        source=OnDisk(source.feed, lambda y: signs(codes(y), k), memory_budget=budget, models=source.models)
+    )
 
 
 def _outcomes(found: Iterable[tuple[Any, Result]]) -> dict[int, Outcome]:

@@ -324,7 +324,7 @@ FORGERIES: list[
         "the stored expansion poly2 with",
     ),
     ("m", "class_weight", [[1.0, 2.0], [0.0, 1.0]], "the rows of DATA are not the training rows"),
-    ("m", "class_weight", [[1.0], ["nan", 1.0], 3], "not a valid dualgap model|weights must be"),
+    ("m", "class_weight", [[1.0], ["nan", 1.0], [-1.0, 1.0], 3], "not a valid dualgap model"),
     (
         "k",
         "classes",

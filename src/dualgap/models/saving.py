@@ -152,7 +152,9 @@ def _check_shapes(header: dict[str, Any], coef: Any, intercept: Any) -> None:
         raise ValueError(f"classes {classes} do not go with {k} rows of a {header['task']} model")
     if k > 1 and len({*classes} - {None}) != count:
         raise ValueError(f"classes {classes} are not {count} different labels")
-    if factors is not None and len(factors) != count:
+    if factors is not None and (
+        len(factors) != count or not all(0.0 <= float(value) < np.inf for value in factors)
+    ):
         raise ValueError(f"class weights {factors} do not go with the classes {classes}")
     if type(n) is not int or n < 1:
         raise ValueError(f"n_samples is {n!r}")
