@@ -21,7 +21,7 @@ from .api import fit, job
 from .data.chunks import Chunk, Feed, OnDisk
 from .data.dataset import Dataset
 from .data.features import expanded
-from .data.labels import Labels, signs
+from .data.labels import Labels, for_codes, signs
 from .data.sources import View
 from .inputs import ARGUMENTS, data_of, opened
 from .runtime.arrays import Floats
@@ -104,7 +104,8 @@ def _from_disk(data: Dataset, rows: OnDisk, labels: Labels, told: dict[str, Any]
     with Shared(feed, count) as shared:
         jobs = []
         for k, label in enumerate(labels.classes):
-            source = OnDisk(shared, partial(labels.signs, k=k), memory_budget=budget, models=count)
+            targets = for_codes(partial(labels.signs, k=k), feed.origin.label_names)
+            source = OnDisk(shared, targets, memory_budget=budget, models=count)
             jobs.append(job(k, _against_rest(data, source, label), adapt=sharing, **told))
         return dict(run_jobs(jobs, together=True))
 

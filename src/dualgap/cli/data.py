@@ -82,9 +82,9 @@ def _is_stdout(file: Path) -> bool:
         return False
 
 
-def label_of(text: str | None) -> float | None:
-    """The label that ``--positive`` names."""
+def label_of(text: str | None) -> float | str | None:
+    """The label that ``--positive`` names: a number, or a word."""
     try:
         return None if text is None else float(text)
     except ValueError:
-        raise InputError(f"--positive {text!r} is not a number, as labels in data files are") from None
+        return text
