@@ -29,7 +29,7 @@ from .. import ZeroBased
 from ..text import STDIN, Piece, pieces, read_once, shown
 from .lines import LineError, Range, parse_line
 from .pieces import HIGHEST, Part, PieceError, parse_piece
-from .words import parser_of
+from .words import has_words, parse_words
 
 _VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
 _MEND = "raise n_features (--n-features) or mend the line"
@@ -123,7 +123,7 @@ def _parts(
     """The pieces of a file, parsed in threads, in order; each with the share of the file read so far."""
     threads = threads or len(os.sched_getaffinity(0))
     line = 1
-    parser = None
+    words: bool | None = None  # not known before the first row
     waiting: deque[tuple[Piece, Future[Part]]] = deque()
 
     def finished() -> tuple[Part, float]:
@@ -142,8 +142,9 @@ def _parts(
     with ThreadPoolExecutor(threads) as pool:  # ends with the file: safe to fork
         try:
             for piece in pieces(path, size):
-                parser = parser or parser_of(piece.text)  # the first row decides
-                waiting.append((piece, pool.submit(parser or parse_piece, piece.text, allowed)))
+                words = has_words(piece.text) if words is None else words
+                parse = parse_words if words else parse_piece
+                waiting.append((piece, pool.submit(parse, piece.text, allowed)))
                 if len(waiting) > threads or path == STDIN:
                     yield finished()
             while waiting:

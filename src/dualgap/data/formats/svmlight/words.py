@@ -7,7 +7,6 @@ the text stay what they are, and the parser for numbers knows nothing of words.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 
@@ -19,12 +18,10 @@ _LINE = re.compile(rb"[^\S\n]*([^\s#]*)(#?)[^\n]*\n")  # its label, empty where 
 _FIRST = re.compile(rb"^[^\S\n]*([^\s#]+)", re.MULTILINE)
 
 
-def parser_of(text: Bytes) -> Callable[[Bytes, Range], Part] | None:
-    """What parses a file whose first rows are in this piece; None if there is no row in it."""
+def has_words(text: Bytes) -> bool | None:
+    """Whether the first label of a piece is a word, as all are then; None if there is no row in it."""
     first = _FIRST.search(text.data)
-    if first is None:
-        return None
-    return parse_words if is_word(first[1]) else parse_piece
+    return None if first is None else is_word(first[1])
 
 
 def parse_words(text: Bytes, allowed: Range) -> Part:
