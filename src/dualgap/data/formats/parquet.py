@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from ...runtime.errors import InputError
 from ..table import Table, in_columns, joined
-from ..words import coded
+from ..words import check_words, coded
 from . import ReadOptions, WriteOptions
 from .arrow.store import arrow
 from .feeds import ChunkFeed
@@ -75,7 +75,7 @@ class Parquet:
         total = max(_opened(path).metadata.num_rows, 1)
         names, first = tuple(columns.features), 0
         for X, y, weight in _chunks(path, columns):
-            codes, words = coded(y, f"{path}: column {columns.label!r}")
+            codes, words = coded(y, str(path))
             share = None if weight is None else np.asarray(weight, dtype=np.float64)
             done = (first + codes.size) / total
             table = Table(path, X, codes, None, share, names, first=first, done=done, label_names=words)
@@ -158,9 +158,11 @@ def _labels(file: Path, column: Any, name: str) -> Any:
         return _numbers(file, column, name)
     _refuse_gaps(file, column, name)
     try:
-        return np.array(column.to_pylist(), dtype=object)
+        words = column.to_pylist()
     except UnicodeDecodeError:
         raise InputError(f"{file}: column {name!r} holds labels that are not UTF-8 text") from None
+    check_words(set(words), f"{file}: column {name!r}")
+    return np.array(words, dtype=object)
 
 
 def _numbers(file: Path, column: Any, name: str) -> Any:
