@@ -10,12 +10,16 @@ import re
 
 import numpy as np
 
+from ....runtime.arrays import Offsets
 from ....runtime.decimals import Bytes
 from .lines import LineError, Range, check_word, is_word, parse_line
 from .pieces import Part, PieceError, parse_piece
 
-_LINE = re.compile(rb"[^\S\n]*([^\s#]*)(#?)[^\n]*\n")  # its label, empty where there is no row
+_NEWLINE, _HASH = 10, 35
 _FIRST = re.compile(rb"^[^\S\n]*([^\s#]+)", re.MULTILINE)
+_BLANK, _END = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
+_BLANK[list(b" \t\r\v\f")] = True
+_END[list(b" \t\r\v\f\n#")] = True  # what ends a label
 
 
 def has_words(text: Bytes) -> bool | None:
@@ -26,37 +30,56 @@ def has_words(text: Bytes) -> bool | None:
 
 def parse_words(text: Bytes, allowed: Range) -> Part:
     """Parse a piece in which every label is a word."""
+    first, last = _places(text)
     raw = text.tobytes()
-    plain = bytearray(raw)
-    labels: list[bytes] = []
-    known: set[bytes] = set()
-    for number, line in enumerate(_LINE.finditer(raw)):
-        label = line[1]
-        if label:
-            first, last = line.span(1)
-            if label not in known or line[2]:
-                _check(line, number, plain[: line.start()], allowed)
-                known.add(label)
-            plain[first:last] = b"0".ljust(last - first)
-            labels.append(label)
-    part = parse_piece(np.frombuffer(plain, dtype=np.uint8), allowed)
-    names = sorted(known)  # the bytes of UTF-8 sort as its characters do
+    labels = [raw[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
+    wrong = _first_wrong(text, last, labels)
+    plain = _without_labels(text, first[:wrong], last[:wrong])
+    if wrong is not None:
+        begin, end = raw.rfind(b"\n", 0, first[wrong]) + 1, raw.index(b"\n", last[wrong])
+        if begin:
+            parse_piece(plain[:begin], allowed)  # a fault in an earlier line comes first
+        try:
+            parse_line(raw[begin:end], allowed, words=True)
+        except LineError as error:
+            raise PieceError(raw.count(b"\n", 0, begin), error) from None
+    names = sorted(set(labels))  # the bytes of UTF-8 sort as its characters do
     places = {label: float(place) for place, label in enumerate(names)}
     codes = np.array([places[label] for label in labels])
+    part = parse_piece(plain, allowed)
     return part._replace(labels=codes, names=tuple(name.decode() for name in names))
 
 
-def _check(line: re.Match[bytes], number: int, before: bytearray, allowed: Range) -> None:
-    """Refuse a line whose label is no word, or goes on with a comment; faults in lines before come first."""
-    try:
-        check_word(line[1])
-        if not line[2]:
-            return
-    except LineError:
-        pass
-    if before:
-        parse_piece(np.frombuffer(before, dtype=np.uint8), allowed)
-    try:
-        parse_line(line[0], allowed, words=True)
-    except LineError as error:
-        raise PieceError(number, error) from None
+def _places(text: Bytes) -> tuple[Offsets, Offsets]:
+    """Where the labels of all rows begin and end. The text ends with a newline."""
+    lines = np.flatnonzero(text == _NEWLINE)
+    first = np.concatenate([[0], lines[:-1] + 1])
+    if _BLANK[text[first]].any():
+        others = np.flatnonzero(~_BLANK[text])
+        first = others[np.searchsorted(others, first)]
+    ends = np.flatnonzero(_END[text])
+    last = ends[np.searchsorted(ends, first)]
+    rows = first < last  # no label: a blank line or a comment
+    return first[rows], last[rows]
+
+
+def _first_wrong(text: Bytes, last: Offsets, labels: list[bytes]) -> int | None:
+    """The first row whose label is no word, or runs into a comment; None if there is none."""
+    wrong = np.flatnonzero(text[last] == _HASH)[:1].tolist()
+    for label in dict.fromkeys(labels):  # in the order of their first rows
+        try:
+            check_word(label)
+        except LineError:
+            wrong.append(labels.index(label))
+            break
+    return min(wrong, default=None)
+
+
+def _without_labels(text: Bytes, first: Offsets, last: Offsets) -> Bytes:
+    """The text with a 0 and blanks for every label."""
+    plain = text.copy()
+    lengths = last - first
+    before = np.cumsum(lengths) - lengths
+    plain[np.arange(lengths.sum()) + np.repeat(first - before, lengths)] = ord(" ")
+    plain[first] = ord("0")
+    return plain
