@@ -107,6 +107,7 @@ def test_labels_that_are_numbers_have_no_names(write: Any) -> None:
         (b"spam 1:1\nham 1:1 3:1 2:1 3:2\n", 2, 17, "index 3 occurs twice"),
         (b"spam 1:1\n\tham 1:1 qid:2\n", 2, 10, "'qid:2' is out of place"),
         (b"spam 1:1\nham 2 3:1\n", 2, 5, "'2' should be index:value"),
+        ("größe 1:1\ngrün 1:1 ü:1\n".encode(), 2, 10, "index 'ü' in 'ü:1' is not a whole number"),
         (b"spam 99999999999999999999:1\n", 1, 6, "too large for any model"),
         (b"name\tage\theight\n", 1, 1, "this looks like TSV (tabs)"),
         (b"name age height\n", 1, 1, "this looks like a table (blanks)"),

@@ -62,18 +62,19 @@ def parse_line(line: bytes, allowed: Range, *, words: bool = False) -> Row | Non
     odd = _CONTROL.search(line)
     if odd:
         raise LineError(
-            f"byte 0x{odd[0][0]:02x} where text was expected; is this a binary file?", odd.start() + 1
+            f"byte 0x{odd[0][0]:02x} where text was expected; is this a binary file?",
+            _column(line, odd.start()),
         )
     tokens = list(_TOKEN.finditer(line))
     if not tokens:
         return None
     if b":" not in line:
         _refuse_table(line, len(tokens))
-    column = 1
+    place = 0
     seen: set[int] = set()
     indices, values = [], []
     try:
-        column = tokens[0].start() + 1
+        place = tokens[0].start()
         label = _label(tokens[0][0], words)
         if words and comment and tokens[0].end() == len(line):
             raise LineError(
@@ -82,7 +83,7 @@ def parse_line(line: bytes, allowed: Range, *, words: bool = False) -> Row | Non
             )
         grouped = len(tokens) > 1 and tokens[1][0].startswith(b"qid:")
         for token in tokens[1 + grouped :]:
-            column = token.start() + 1
+            place = token.start()
             index, value = _entry(token[0])
             if not allowed.low <= index <= allowed.high:
                 raise LineError(allowed.complaint(index))
@@ -92,9 +93,14 @@ def parse_line(line: bytes, allowed: Range, *, words: bool = False) -> Row | Non
             indices.append(index)
             values.append(value)
     except LineError as fault:
-        fault.column = column
+        fault.column = _column(line, place)
         raise
     return Row(label, indices, values, grouped)
+
+
+def _column(line: bytes, place: int) -> int:
+    """The column, counted in characters from 1, of a place in the bytes of a line."""
+    return len(line[:place].decode(errors="replace")) + 1
 
 
 def _refuse_table(line: bytes, tokens: int) -> None:
@@ -123,7 +129,8 @@ def _label(token: bytes, words: bool) -> float:
         )
     if b":" in token:
         raise LineError(
-            f"the line begins with {_shown(token)} where its label should be; write 0 if there is none"
+            f"the line begins with {_shown(token)} where its label should be, which has no colon; write 0 if "
+            "there is none"
         )
     what = f"label {_shown(token)}"
     if words:

@@ -7,6 +7,7 @@ the text stay what they are, and the parser for numbers knows nothing of words.
 from __future__ import annotations
 
 import re
+from typing import NoReturn
 
 import numpy as np
 
@@ -34,19 +35,18 @@ def parse_words(text: Bytes, allowed: Range) -> Part:
     raw = text.tobytes()
     labels = [raw[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
     wrong = _first_wrong(text, last, labels)
-    plain = _without_labels(text, first[:wrong], last[:wrong])
     if wrong is not None:
-        begin, end = raw.rfind(b"\n", 0, first[wrong]) + 1, raw.index(b"\n", last[wrong])
+        begin = raw.rfind(b"\n", 0, first[wrong]) + 1
         if begin:
-            parse_piece(plain[:begin], allowed)  # a fault in an earlier line comes first
-        try:
-            parse_line(raw[begin:end], allowed, words=True)
-        except LineError as error:
-            raise PieceError(raw.count(b"\n", 0, begin), error) from None
+            parse_words(text[:begin], allowed)  # a fault in the lines before it comes first
+        _complain_about(raw, raw.count(b"\n", 0, begin), allowed)
+    try:
+        part = parse_piece(_without_labels(text, first, last), allowed)
+    except PieceError as fault:
+        _complain_about(raw, fault.line, allowed)
     names = sorted(set(labels))  # the bytes of UTF-8 sort as its characters do
     places = {label: float(place) for place, label in enumerate(names)}
     codes = np.array([places[label] for label in labels])
-    part = parse_piece(plain, allowed)
     return part._replace(labels=codes, names=tuple(name.decode() for name in names))
 
 
@@ -73,6 +73,15 @@ def _first_wrong(text: Bytes, last: Offsets, labels: list[bytes]) -> int | None:
             wrong.append(labels.index(label))
             break
     return min(wrong, default=None)
+
+
+def _complain_about(raw: bytes, number: int, allowed: Range) -> NoReturn:
+    """Raise the error of a line, as it stands in the text."""
+    try:
+        parse_line(raw.split(b"\n")[number], allowed, words=True)
+    except LineError as error:
+        raise PieceError(number, error) from None
+    raise AssertionError(f"line {number} of the piece has a fault that the careful parser does not see")
 
 
 def _without_labels(text: Bytes, first: Offsets, last: Offsets) -> Bytes:

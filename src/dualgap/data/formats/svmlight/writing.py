@@ -98,7 +98,8 @@ def _of_one_kind(blocks: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]
             if kind is None:
                 raise InputError(
                     f"label {shown_word(word)} cannot be written: in svmlight text a word has no blanks, "
-                    "colons, commas, semicolons and #, no digit, sign or point first, and is not nan or inf"
+                    "colons, commas, semicolons and #, no digit, sign or point first, and is not nan or inf; "
+                    "rename it, or write a store (.arrow)"
                 )
             first = first or kind
             if kind != first:
