@@ -117,23 +117,19 @@ def test_labels_that_are_numbers_have_no_names(write: Any) -> None:
         (b'{\n "a": 1}\n', 2, 2, "the line begins with '\"a\":' where its label should be"),
     ],
 )
-@pytest.mark.parametrize("piece", [text.PIECE, 5])
 def test_faults_are_named_with_their_line(
-    write: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    piece: int,
-    content: bytes,
-    line: int,
-    column: int,
-    complaint: str,
+    write: Any, monkeypatch: pytest.MonkeyPatch, content: bytes, line: int, column: int, complaint: str
 ) -> None:
-    monkeypatch.setattr(text, "PIECE", piece)
     file = write(content)
-    with pytest.raises(InputError) as caught:
-        read_svmlight(file)
-    assert str(caught.value).startswith(f"{file}, line {line}, column {column}: "), caught.value
-    assert complaint in str(caught.value)
-    assert "\n" not in str(caught.value)
+    for piece in (text.PIECE, 5):
+        monkeypatch.setattr(text, "PIECE", piece)
+        for reading in (read_svmlight, lambda path: list(stream_svmlight(path, zero_based="yes"))):
+            with pytest.raises(InputError) as caught:
+                reading(file)
+            place, _, rest = str(caught.value).partition(": ")
+            assert place == f"{file}, line {line}, column {column}"
+            assert complaint in rest
+            assert "\n" not in rest
 
 
 def test_an_index_that_is_too_high_once_it_is_known_how_they_count(write: Any) -> None:
