@@ -42,10 +42,11 @@ def test_a_model_of_words_is_that_of_numbers(folder: Path, forks: Forks, tmp_pat
     for file in ("words.svm", "numbers.svm", "three.svm", "words.parquet"):  # labels are not looked at
         assert forks("predict", folder / "words", folder / file).out.split() == named
     assert forks("predict", folder / "words", folder / "words.svm", "--json").json["labels"] == named
-    measured = [
-        forks("evaluate", folder / name, folder / f"{name}.svm", "--json") for name in ("numbers", "words")
-    ]
-    assert measured[0].json == measured[1].json
+    measured = []
+    for name in ("numbers", "words"):
+        found = forks("evaluate", folder / name, folder / f"{name}.svm", "--json").json
+        measured.append({**found, "classes": None})  # which the two have by different names
+    assert measured[0] == measured[1]
     assert "of the positive class spam" in forks("evaluate", folder / "words", folder / "words.parquet").out
     for file in ("words.svm", "words.parquet"):
         assert forks("certify", folder / "words", folder / file, "--json").json["verdict"] == "true"
