@@ -210,3 +210,30 @@ def test_the_line_of_progress() -> None:
     assert progress.describe().startswith("1 of 3 classes done; training a (begun); ")
     one.close(None)
     assert progress.describe().startswith("2 of 3 classes done; training the next; ")
+
+
+def test_words_are_classes(folder: Path, forks: Forks, tmp_path: Path) -> None:
+    names = {"2": "ant", "3": "bee", "5": "cow", "7": "cat"}
+    for name in ("rows.svm", "test.svm"):
+        lines = (folder / name).read_text().splitlines()
+        words = [f"{names[line.split()[0]]} {line.partition(' ')[2]}" for line in lines]
+        (tmp_path / name).write_text("\n".join(words) + "\n")
+    told = forks("train", "rows.svm", "-o", "m", "--C", "0.1", "--json", "--trace", "t", cwd=tmp_path).json
+    assert told["classes"] == [each["class"] for each in told["per_class"]] == ["ant", "bee", "cat", "cow"]
+    assert {json.loads(line)["class"] for line in (tmp_path / "t").read_text().splitlines()} == set(
+        told["classes"]
+    )
+    assert forks("convert", "rows.svm", "rows.arrow", cwd=tmp_path).code == 0
+    for rows in ("rows.svm", "rows.arrow"):
+        assert forks("certify", "m", rows, cwd=tmp_path).code == 0
+    disk = ("--C", "0.1", "--from-disk", "--tol", "1e-2", "--quiet")
+    assert forks("train", "rows.arrow", "-o", "d", *disk, cwd=tmp_path).code == 0
+    assert forks("certify", "d", "rows.svm", cwd=tmp_path).code == 0
+    predicted = forks("predict", "m", "test.svm", cwd=tmp_path).out.split()
+    truth = [line.split()[0] for line in (tmp_path / "test.svm").read_text().splitlines()]
+    found = forks("evaluate", "m", "test.svm", "--json", cwd=tmp_path).json
+    assert found["classes"] == told["classes"]
+    assert found["confusion"] == metrics.confusion_matrix(truth, predicted).tolist()
+    one = forks("train", "rows.svm", "-o", "c", "--positive", "cat", "--C", "0.1", cwd=tmp_path)
+    assert "positive class: cat, negative: rest" in one.out
+    assert np.array_equal(load_model(tmp_path / "c").coef[0], load_model(tmp_path / "m").coef[2])

@@ -15,7 +15,7 @@ from .model_card import Lines, inspect_model
 
 if TYPE_CHECKING:
     from ..data.formats import ReadOptions
-    from ..data.formats.arrow.store import Header
+    from ..data.formats.arrow.header import Header
     from ..data.summary import Summary
 
 _NAMES = 5  # of columns, shown
@@ -119,7 +119,8 @@ def _labels(found: Summary) -> str:
     from ..data.labels import shown_label
 
     if found.labels is None:
-        return f"more than 1,000 different ones, {found.label_range[0]:.6g} to {found.label_range[1]:.6g}"
+        low, high = found.label_range or (None, None)
+        return f"more than 1,000 different {'words' if low is None else f'ones, {low:.6g} to {high:.6g}'}"
     ordered = sorted(found.labels.items())
     more = f", and {len(ordered) - _CLASSES} more" if len(ordered) > _CLASSES else ""
     return ", ".join(f"{shown_label(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more

@@ -8,7 +8,7 @@ from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from .features import Expansion, expanded
 from .formats import Format, ReadOptions
-from .labels import Labels, listed, shown_label
+from .labels import Labels, listed, refuse_words, shown_label
 from .table import Table
 
 _TOO_WIDE = (
@@ -59,13 +59,16 @@ class Schema(NamedTuple):
         the labels themselves for regression.
         """
         if self.labels is None:
-            return table.y
-        row = self.labels.first_unknown(table.y)
+            refuse_words(table.label_names, table.place(0))
+            numbers: Floats = table.codes
+            return numbers
+        y = self.labels.alike(table.y)
+        row = self.labels.first_unknown(y)
         if row is not None:
             raise InputError(f"{table.place(row)}: {self._unknown(table.y[row])}")
-        return self.labels.targets(table.y)
+        return self.labels.targets(y)
 
-    def check_labels(self, name: str, found: list[float] | None) -> None:
+    def check_labels(self, name: str, found: list[Any] | None) -> None:
         """Refuse a feed some of whose labels are none of these classes; ``found`` are all of them, None if
         too many to list.
         """
@@ -74,7 +77,7 @@ class Schema(NamedTuple):
         if found is None:
             known = "two" if len(self.labels.classes) == 2 else len(self.labels.classes)
             raise InputError(f"{name}: more than 1,000 different labels, where {self.owner} knows {known}")
-        row = self.labels.first_unknown(found)
+        row = self.labels.first_unknown(self.labels.alike(found))
         if row is not None:
             raise InputError(f"{name}: {self._unknown(found[row])}")
 
