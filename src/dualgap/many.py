@@ -192,7 +192,7 @@ class _Runs:
     def _held_out(self) -> Dataset | None:
         """Rows for early stopping that are no part of the training rows, opened once for all classes."""
         validation = self.told.get("validation")
-        if validation is None or isinstance(validation, float):
+        if validation is None or isinstance(validation, float | np.floating):
             return None
         _, rows = held_out(validation, self.data, "one-vs-rest", 0)
         assert rows is not None

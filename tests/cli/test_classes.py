@@ -209,7 +209,7 @@ def test_the_line_of_progress() -> None:
     two.close(None)
     assert progress.describe().startswith("1 of 3 classes done; training a (begun); ")
     one.close(None)
-    assert progress.describe().startswith("2 of 3 classes done; training the next; ")
+    assert progress.describe().startswith("2 of 3 classes done; 0.")
 
 
 def test_words_are_classes(folder: Path, forks: Forks, tmp_path: Path) -> None:

@@ -54,6 +54,12 @@ def test_an_outcome_is_a_model(tmp_path: Path, capsys: Any, loss: str) -> None:
     assert certify(capsys, tmp_path / "m", tmp_path / "rows.svm")[0] == 0
     assert loaded.verify(tmp_path / "rows.svm").verdict == "true"
     assert loaded.verify(X, 1 - y).verdict == "not true"
+    with pytest.raises(InputError, match="labels and weights belong to the DataSpec that X is"):
+        loaded.verify(DataSpec(tmp_path / "rows.svm"), y)
+    with pytest.raises(InputError, match="leave y and sample_weight out"):
+        loaded.verify(tmp_path / "rows.svm", sample_weight=np.ones(240))
+    with pytest.raises(InputError, match="y is missing"):
+        loaded.verify(X)
     assert loaded.verify(X[:-1], y[:-1]).verdict == "not true"
 
 

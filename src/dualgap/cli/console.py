@@ -174,10 +174,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
 
 
 class Spinner:
-    """A line on stderr while something takes time; silent where stderr is no terminal.
-
-    It is a watcher, too: at the first record of a run it goes away, because training shows its own progress.
-    """
+    """A line on stderr while something takes time; silent where stderr is no terminal."""
 
     def __init__(self, shown: bool = True) -> None:
         self._shown = shown and sys.stderr.isatty()
@@ -208,10 +205,6 @@ class Spinner:
         if self._status is not None:
             self._status.stop()
             self._status = None
-
-    def __call__(self, record: Any, run: Any) -> None:
-        """Remove the line: training shows its own progress."""
-        self.stop()
 
     def __enter__(self) -> Spinner:
         return self

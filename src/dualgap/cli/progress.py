@@ -60,7 +60,8 @@ class ClassProgress:
             for label, gap in list(self._gaps.items())[:8]
         )
         seconds = time.monotonic() - self._began
-        return f"{self._done} of {self._classes} classes done; training {way or 'the next'}; {seconds:.1f} s"
+        training = f"training {way}; " if way else ""
+        return f"{self._done} of {self._classes} classes done; {training}{seconds:.1f} s"
 
     def _show(self) -> None:
         if not self._shown:

@@ -185,7 +185,8 @@ class Introduction(Callback):
     """A callback that prints what is about to be trained, on what, by which solver and why.
 
     To stdout, as the beginning of the report; and to stderr, where progress is shown, if only that is a
-    terminal. Of the runs of several classes, the first one is introduced.
+    terminal. The line that says what is being prepared goes away: training shows its own progress. Of the
+    runs of several classes, the first one is introduced.
     """
 
     def __init__(self, settings: Settings, data: Dataset, spinner: Spinner) -> None:
@@ -198,10 +199,9 @@ class Introduction(Callback):
             if self._printed:
                 return
             self._printed = True
-        text = "\n".join(self._lines(problem, solver.name, auto_reason)) + "\n"
-        self._spinner.stop()
-        said(text)
-        self._spinner.say(PREPARING)
+            self._spinner.stop()
+            if not self._settings.quiet and not self._settings.as_json:
+                said("\n".join(self._lines(problem, solver.name, auto_reason)) + "\n")
 
     def _lines(self, problem: Problem, solver: str, auto_reason: str) -> list[str]:
         from ..data.labels import listed, shown_label

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..runtime.errors import TrivialModelWarning
 from .class_report import TrainedClasses
@@ -43,10 +42,7 @@ def run(
         **options,
     }
     with CtrlC() as ctrl_c:
-        train = _fit_classes if several else _fit
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
-            found: Any = train(settings, arguments, data, trace, spinner, ctrl_c)
+        found: Any = _Training(settings, arguments, data, trace, spinner, ctrl_c).run()
         seconds = time.perf_counter() - began
         model: Model = found.model
         if settings.no_duals:
@@ -140,81 +136,62 @@ def _held_out(settings: Settings, data: Dataset, spinner: Spinner) -> Dataset | 
     return open_data(spec, _task(settings), data.schema)
 
 
-def _fit(
-    settings: Settings,
-    arguments: dict[str, Any],
-    data: Dataset,
-    trace: Trace | None,
-    spinner: Spinner,
-    ctrl_c: CtrlC,
-) -> Outcome:
-    from ..api import fit
-    from ..training.callbacks import Progress
+class _Training(NamedTuple):
+    """A run, or one for each of K classes, that is about to begin."""
 
-    spinner.say(PREPARING)
-    callbacks: list[Any] = [_listener(ctrl_c), spinner]
-    if not settings.quiet:
-        callbacks.append(Progress(settings.tol))
-        if not settings.as_json:
-            callbacks.append(Introduction(settings, data, spinner))
-    if trace is not None:
-        callbacks.append(trace.of())
-    try:
-        return fit(data, callbacks=callbacks, **arguments)
-    finally:
-        if trace is not None:
-            trace.close()
+    settings: Settings
+    arguments: dict[str, Any]  # of ``fit``
+    data: Dataset
+    trace: Trace | None
+    spinner: Spinner
+    ctrl_c: CtrlC
 
+    def run(self) -> Outcome | OneVsRest:
+        """Train."""
+        self.spinner.say(PREPARING)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
+                return self._fit_classes() if is_one_vs_rest(self.data) else self._fit()
+        finally:
+            if self.trace is not None:
+                self.trace.close()
 
-def _fit_classes(
-    settings: Settings,
-    arguments: dict[str, Any],
-    data: Dataset,
-    trace: Trace | None,
-    spinner: Spinner,
-    ctrl_c: CtrlC,
-) -> OneVsRest:
-    """One model a class, in threads; they share the rows, the line of progress and the trace."""
-    from ..data.labels import plain, shown_label
-    from ..many import one_vs_rest
+    def _fit(self) -> Outcome:
+        from ..api import fit
+        from ..training.callbacks import Progress
 
-    assert data.labels is not None
-    spinner.say(PREPARING)
-    progress = ClassProgress(len(data.labels.classes), not settings.quiet)
-    shared: list[Any] = [_listener(ctrl_c), _Once(spinner.stop)]
-    if not settings.quiet and not settings.as_json:
-        shared.append(Introduction(settings, data, spinner))
+        callbacks = self._callbacks()
+        if not self.settings.quiet:
+            callbacks.append(Progress(self.settings.tol))
+        if self.trace is not None:
+            callbacks.append(self.trace.of())
+        return fit(self.data, callbacks=callbacks, **self.arguments)
 
-    def callbacks_for(label: Any) -> list[Any]:
-        traced = [] if trace is None else [trace.of(**{"class": plain(label)})]
-        return [*shared, progress.of(shown_label(label)), *traced]
+    def _fit_classes(self) -> OneVsRest:
+        """One model a class, in threads; they share the rows, the line of progress and the trace."""
+        from ..data.labels import plain, shown_label
+        from ..many import one_vs_rest
 
-    try:
-        return one_vs_rest(data, threads=settings.threads, callbacks_for=callbacks_for, **arguments)
-    finally:
-        progress.close()
-        if trace is not None:
-            trace.close()
+        assert self.data.labels is not None
+        progress = ClassProgress(len(self.data.labels.classes), not self.settings.quiet)
+        shared = self._callbacks()
 
+        def callbacks_for(label: Any) -> list[Any]:
+            traced = [] if self.trace is None else [self.trace.of(**{"class": plain(label)})]
+            return [*shared, progress.of(shown_label(label)), *traced]
 
-def _listener(ctrl_c: CtrlC) -> Any:
-    """A callback that ends a run once Ctrl-C has been pressed."""
-    from ..training.stopping import INTERRUPTED
+        threads = self.settings.threads
+        try:
+            return one_vs_rest(self.data, threads=threads, callbacks_for=callbacks_for, **self.arguments)
+        finally:
+            progress.close()
 
-    def listen(record: Record, run: Run) -> Any:
-        return INTERRUPTED if ctrl_c.pressed else None
+    def _callbacks(self) -> list[Any]:
+        """Those that every run has; the introduction comes before any line of progress."""
+        from ..training.stopping import INTERRUPTED
 
-    return listen
+        def listen(record: Record, run: Run) -> Any:
+            return INTERRUPTED if self.ctrl_c.pressed else None
 
-
-class _Once:
-    """Does something at the first record of several runs, and never again."""
-
-    def __init__(self, action: Any) -> None:
-        self._action, self._lock, self._done = action, threading.Lock(), False
-
-    def __call__(self, record: Record, run: Run) -> None:
-        with self._lock:
-            if not self._done:
-                self._done = True
-                self._action()
+        return [Introduction(self.settings, self.data, self.spinner), listen]

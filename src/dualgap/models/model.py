@@ -162,15 +162,17 @@ class Model:
         classes = [plain(label) for label in self.classes]
         return [classes[k] for k in codes_of(scores).tolist()]
 
-    def evaluate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Measured:
-        """Measures of how well it does on labelled rows: a matrix with its labels, or what names rows."""
+    def evaluate(self, X: Any, y: Any = None) -> Measured:
+        """Measures of how well it does on labelled rows: a matrix with its labels, or what names rows. All
+        rows count alike.
+        """
         from .metrics import measure
 
-        return measure(self, _spec(X, y, sample_weight))
+        return measure(self, _spec(X, y, None))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None) -> float:
         """The accuracy, for regression R2, on labelled rows, as scikit-learn's estimators have it."""
-        return self.evaluate(X, y, sample_weight).values["r2" if self.classes is None else "accuracy"]
+        return self.evaluate(X, y).values["r2" if self.classes is None else "accuracy"]
 
     def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Verification:
         """Recompute the certificates from the training rows and compare them with the stored ones.
@@ -180,7 +182,7 @@ class Model:
         """
         from .verification import verify
 
-        return verify(self, X if y is None else _spec(X, y, sample_weight))
+        return verify(self, _spec(X, y, sample_weight))
 
     def identified(self, X: Any, y: Any = None, sample_weight: Any = None) -> Model:
         """The same model with the fingerprints of its training rows, so that it is verified from them in any
@@ -209,7 +211,12 @@ class Model:
         return scores_of(features, self.coef, self.intercept)
 
 
-def _spec(X: Any, y: Any, weight: Any) -> DataSpec:
-    from ..data.dataset import DataSpec
+def _spec(X: Any, y: Any, weight: Any) -> Any:
+    """Rows as a caller names them."""
+    from ..data.dataset import Dataset, DataSpec
 
-    return X if isinstance(X, DataSpec) else DataSpec(X, y, weight)
+    if not isinstance(X, DataSpec | Dataset):
+        return DataSpec(X, y, weight)
+    if y is not None or weight is not None:
+        raise InputError(f"labels and weights belong to the {type(X).__name__} that X is; leave them out")
+    return X
