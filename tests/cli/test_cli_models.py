@@ -331,7 +331,7 @@ FORGERIES: list[
         [[-1, 7, 1], [1, -1, 7], [-1, 1, 8], [-1, 1]],
         "label|not the training rows|not a valid",
     ),
-    ("k", "classes", [[-1, -1, 7], [None, 1, 7], ["-1", "1", "7"]], "not a valid dualgap model|label"),
+    ("k", "classes", [[-1, -1, 7], [None, 1, 7]], "not a valid dualgap model|label"),
     ("k", "class_weight", [[1.0, 1.0, 2.0]], "the rows of DATA are not the training rows"),
     ("k", "C", [0.2, "nan"], "class -1: the stored C is"),
     ("k", "n_samples", [199, 201], "DATA has 200 rows|not a valid dualgap model"),

@@ -20,9 +20,8 @@ from ..training.callbacks import COMPILING
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else."
 )
-quiet_option = click.option(
-    "--quiet", is_flag=True, help="No progress, no remarks, no report: the exit code tells."
-)
+
+quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 
 
 class OutputError(Exception):
