@@ -144,7 +144,7 @@ def _run(example: Example, tol: float, folder: Path) -> Result:
     outcome.model.save(file)
     scores = outcome.model.decision_function(example.held.X)
     again = Model.load(file).decision_function(example.held.X)
-    accuracy = float(np.mean((scores > 0) == (example.held.y > 0)))
+    accuracy = float(np.mean(outcome.model.predict(example.held.X) == example.held.y))
     equal = bool(np.array_equal(scores, again))
     return Result(example, outcome, outcome.trace[-1], accuracy, equal, time.perf_counter() - began)
 

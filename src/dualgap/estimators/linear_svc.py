@@ -107,6 +107,9 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     X is used as it is, without a copy, where it is C-ordered or CSR, in float32 or float64. Sums
     run in float64 in any case, in training and for scores.
 
+    ``to_model`` gives a ``dualgap.Model``, which can be saved, and verified by anybody who has the training
+    rows.
+
     Ctrl-C ends ``fit`` with a ``KeyboardInterrupt``, which stops a grid search too, after the attributes have
     been set from the best model so far.
 
