@@ -144,7 +144,8 @@ def fit(
     -------
     Outcome
         ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``,
-        ``run``. ``trace`` has a `Record` for every certificate. ``dual`` holds one signed number beta_i a
+        ``run``. ``model`` is a `Model`, which predicts, is saved and verified. ``trace`` has a `Record` for
+        every certificate. ``dual`` holds one signed number beta_i a
         row: ``w(beta) = C sum_i c_i beta_i x_i``, and the lower bound is ``-C sum_i c_i phi*(-beta_i) - 1/2
         |w(beta)|^2``, which for the hinge, where beta_i lies between 0 and y_i, is ``C sum_i c_i y_i beta_i -
         1/2 |w(beta)|^2`` (given ``lam``: C = 1/(lam N), and the bound times lam). Ctrl-C ends a run early

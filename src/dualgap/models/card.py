@@ -46,7 +46,9 @@ def objective(model: Model) -> str:
     norm, score = "|w|^2", "<w, x_i>" if model.bias == "none" else "<w, x_i> + b"
     if model.bias == "augmented":
         norm, constants["rho"] = "(|w|^2 + b^2/rho^2)", model.rho
-    weighted = any(proof.total_weight != model.n_samples for proof in model.proofs)
+    weighted = model.class_weight is not None or any(
+        proof.total_weight != model.n_samples for proof in model.proofs
+    )
     terms = f"1/2 {norm} + C sum_i {'c_i ' * weighted}loss(s_i, y_i)"
     if np.isinf(model.C):
         terms = "mean of loss(s_i, y_i)"

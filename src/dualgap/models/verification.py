@@ -117,7 +117,7 @@ def _verification(
     worst = max(per_class, key=lambda each: _SEVERITY[each.verdict])
     reason = f"class {shown_label(worst.label)}: {worst.reason}" if several else worst.reason
     if several and worst.verdict == TRUE:
-        reason = f"{worst.reason}, for each of {len(per_class)} classes"
+        reason = f"for each of {len(per_class)} classes: {worst.reason}"
     return Verification(worst.verdict, reason, rows, _duals(model), worst.stored, worst.recomputed, per_class)
 
 
