@@ -288,6 +288,10 @@ def test_a_feed_whose_words_change(tmp_path: Path) -> None:
         given[0] = other
         with pytest.raises(InputError, match="mine: chunk 0 has other labels than before"):
             feed.load(0, False)
+    numbers = ChunkFeed(lambda: iter([(X, given[0])]), name="mine")
+    given[0] = y.tolist()
+    with pytest.raises(InputError, match="mine: chunk 0 has other labels than before"):
+        numbers.load(0, False)
 
 
 def test_rows_that_repeat_are_counted_by_their_words(tmp_path: Path) -> None:

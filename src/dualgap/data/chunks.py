@@ -59,7 +59,7 @@ class Feed(Protocol):
     @property
     def value_bytes(self) -> int: ...
     @property
-    def labels(self) -> list[tuple[float, float]] | None: ...  # with their total weights, if they are few
+    def labels(self) -> list[tuple[float, float]] | None: ...  # or codes, with total weights, if they are few
     @property
     def total_weight(self) -> float: ...  # and those of labels: within two units (see `sums.Total`)
     @property

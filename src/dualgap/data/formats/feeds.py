@@ -116,11 +116,11 @@ class ChunkFeed:
 
     def _numbers(self, y: Any, k: int) -> Floats:
         """The labels of a chunk as numbers: codes where they are words."""
-        if self.origin.label_names is None:
-            return np.asarray(y, dtype=np.float64)
         try:
+            if self.origin.label_names is None:
+                return np.asarray(y, dtype=np.float64)
             return np.array([self._codes[word] for word in np.asarray(y).tolist()])
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             raise InputError(f"{self.name}: chunk {k} has other labels than before") from None
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:
