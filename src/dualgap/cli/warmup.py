@@ -36,7 +36,7 @@ def command(losses: tuple[str, ...], as_json: bool) -> None:
     with Spinner(not as_json) as spinner:
         spinner.say("loading the compiler")
         from ..core.losses import LOSSES, make_loss
-        from ..runtime.jit import cache_root
+        from ..runtime.kernel_cache import cache_root
 
         wanted = {make_loss(name).name for name in losses}
         cases = [
