@@ -465,7 +465,7 @@ def test_a_plan_trains_nothing(tmp_path: Path, forks: Forks, rows: Path) -> None
         "--option",
         "order=random",
         "--option",
-        "output=average",
+        "iterate=average",
     )
     told = forks(*arguments, "--lam", "0.1")
     assert told.code == 0

@@ -396,7 +396,7 @@ def test_history_tells_the_run() -> None:
     model = LinearSVC(tol=1e-9, random_state=0).fit(X, y)
     for certificate, history in zip(model.certificate_, model.history_, strict=True):
         assert history[-1]["primal"] == certificate.primal
-        assert history[-1]["objective"] == "J"
+        assert history[-1]["form"] == "J"
         assert all(record["dual"] <= record["primal"] + record["rounding"] for record in history)
 
 

@@ -20,7 +20,8 @@ import pytest
 
 import dualgap
 from dualgap.runtime import kernel_cache
-from dualgap.runtime.kernel_cache import DAY, UNUSED_DAYS, KernelCacheWarning, Removed
+from dualgap.runtime.errors import KernelCacheWarning
+from dualgap.runtime.kernel_cache import DAY, UNUSED_DAYS, Removed
 
 # A small program with one kernel that calls a loss; it prints the answer and whether the machine code was
 # loaded.

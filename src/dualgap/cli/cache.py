@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def command() -> None:
     """Show or clear the folder in which compiled kernels are kept between runs.
 
-    It is ~/.cache/dualgap, or dualgap in XDG_CACHE_HOME, or what the environment variable DUALGAP_CACHE names.
-    Kernels that nobody has used for 90 days are removed when others are stored. `dualgap warmup` fills it.
+    It is ~/.cache/dualgap, or dualgap in XDG_CACHE_HOME, or what the environment variable DUALGAP_CACHE
+    names. `dualgap warmup` fills it. Kernels that nobody has used for 90 days are removed when others are
+    stored.
     """
 
 

@@ -14,9 +14,14 @@ from typing import Any, TextIO, cast
 
 import click
 
+from ..runtime.compiling import announced_to
+from ..training.callbacks import COMPILING
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else."
 )
+
+quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 
 
 class OutputError(Exception):
@@ -165,6 +170,8 @@ class Spinner:
     def __init__(self, shown: bool = True) -> None:
         self._shown = shown and sys.stderr.isatty()
         self._status: Any = None
+        self._text = ""
+        self._listening = contextlib.ExitStack()
 
     def say(self, text: str) -> None:
         """Show this text from now on."""
@@ -175,10 +182,17 @@ class Spinner:
 
             self._status = Console(stderr=True).status("", spinner="dots")
             self._status.start()
+            self._listening.enter_context(announced_to(self._compiling))
+        self._text = text
         self._status.update(text)
+
+    def _compiling(self) -> None:
+        if self._status is not None:
+            self._status.update(f"{self._text}: {COMPILING}")
 
     def stop(self) -> None:
         """Remove the line."""
+        self._listening.close()
         if self._status is not None:
             self._status.stop()
             self._status = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from .console import Spinner, counted, emit, headline, json_option, table
+from .report import seconds_line
 
 if TYPE_CHECKING:
     from ..runtime.arrays import Floats
@@ -68,7 +69,7 @@ def command(tol: float, as_json: bool) -> int:
             with Spinner(not as_json) as spinner:
                 spinner.say("making data")
                 example = make()
-                spinner.say(f"training on {example.name} (the first run compiles for some seconds)")
+                spinner.say(f"training on {example.name}")
                 result = _run(example, tol, Path(folder))
             results.append(result)
             if not as_json:
@@ -165,7 +166,8 @@ def _show(result: Result) -> None:
             ("objective", f"{certificate.primal:.7g}", "of the hinge loss at C = 1"),
             ("lower bound", f"{certificate.dual:.7g}", "no linear model can have a smaller objective"),
             ("relative gap", f"{certificate.relative_gap:.2g}", result.outcome.reason.message),
-            ("epochs", f"{result.last.epochs:.1f}", f"in {result.last.seconds:.2f} s"),
+            ("epochs", f"{result.last.epochs:.1f}", counted(result.last.visits, "row visit")),
+            seconds_line(result.last),
             (
                 "accuracy",
                 f"{result.accuracy:.3f}",
@@ -193,5 +195,8 @@ def _summary(result: Result) -> dict[str, Any]:
         "accuracy_floor": result.example.floor,
         "reloaded_equal": result.reloaded_equal,
         "seconds": result.seconds,
+        "train_seconds": result.last.train_seconds,
+        "certify_seconds": result.last.certify_seconds,
+        "compile_seconds": result.last.compile_seconds,
         "passed": result.passed,
     }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..training.solver import AnySolver
 
 SLOW = "max_epochs", "max_visits", "time_limit", "stalled"  # reasons that may come of the scales of columns
-PREPARING = "preparing (the first run with a loss compiles for some seconds)"
+PREPARING = "preparing"
 
 
 class Settings(NamedTuple):
@@ -38,6 +38,8 @@ class Settings(NamedTuple):
     max_epochs: float
     max_visits: int | None
     time_limit: float | None
+    stall: str
+    keep: str
     bias: str
     rho: float | None
     positive: str | None
@@ -93,6 +95,9 @@ class Trained:
             **({"passes": self.last.measures["passes"]} if "passes" in self.last.measures else {}),
             "visits": self.last.visits,
             "seconds": self.last.seconds,
+            "train_seconds": self.last.train_seconds,
+            "certify_seconds": self.last.certify_seconds,
+            "compile_seconds": self.last.compile_seconds,
             "primal": certificate.primal,
             "dual": certificate.dual,
             "gap": certificate.gap,
@@ -123,13 +128,11 @@ class Trained:
                 ),
                 ("epochs", f"{self.last.epochs:.1f}", counted(self.last.visits, "row visit")),
                 *_passes(self.last),
-                (
-                    "seconds",
-                    f"{self.last.seconds:.2f}",
-                    f"of which {self.last.certify_seconds:.2f} for the certificates",
-                ),
+                seconds_line(self.last),
             ]
         )
+        if self.outcome.remark:
+            click.echo("Note that " + self.outcome.remark.replace("output='last'", "--keep last") + ".")
         click.echo(statement(certificate, self.outcome.problem.lam))
         size = size_of(self.file.stat().st_size)
         duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
@@ -190,6 +193,14 @@ def _loss_words(loss: Loss) -> str:
     from ..core.losses import parameters_of
 
     return loss_spec(loss.name, parameters_of(loss), parameters_of(type(loss)))
+
+
+def seconds_line(last: Record) -> tuple[str, str, str]:
+    """Where the time of a run went."""
+    parts = [f"training {last.train_seconds:.2f}", f"certifying {last.certify_seconds:.2f}"]
+    if last.compile_seconds >= 0.005:
+        parts.append(f"compiling {last.compile_seconds:.2f} (once for this loss and kind of data)")
+    return "seconds", f"{last.seconds:.2f}", ", ".join(parts)
 
 
 def _passes(last: Record) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from ..runtime.errors import InputError, nearest
 from .console import OutputError, Size, Spinner, complain, emit, json_option
 from .data import check_files, column_options, data_argument, zero_based_option
 from .report import Settings
-from .training import forecast, run
+from .training import forecast, run, stall_of
 
 NOT_CONVERGED, INTERRUPTED = 3, 130
 
@@ -43,6 +43,20 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 )
 @click.option("--max-visits", type=int, help="Visits of single rows, at most.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop then and keep the best model so far.")
+@click.option(
+    "--stall",
+    default="auto",
+    show_default=True,
+    metavar="EPOCHS|none",
+    help="Stop when the gap has not fallen by 1% in so many epochs; auto: 1,000, and 200,000 visits.",
+)
+@click.option(
+    "--keep",
+    type=click.Choice(["best", "last"]),
+    default="best",
+    show_default=True,
+    help="The model to save: the best one seen, or the solver's own at the end, as its paper has it.",
+)
 @click.option(
     "--bias",
     default="none",
@@ -167,7 +181,7 @@ def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
-    from ..preparing import strength
+    from ..preparing import stall_visits, strength
     from ..runtime.options import options_of
     from ..solvers import SOLVERS, make_solver
 
@@ -178,6 +192,7 @@ def _check(settings: Settings) -> dict[str, Any]:
     )
     loss = make_loss(settings.loss)
     strength(settings.C, settings.lam, 1.0)
+    stall_visits(stall_of(settings.stall), 1)
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..runtime.errors import TrivialModelWarning
 from ..training.callbacks import Callback
 from .console import Spinner
 from .data import label_of
@@ -47,7 +49,19 @@ def _arguments(settings: Settings) -> dict[str, Any]:
     """The arguments that ``fit`` and ``plan`` share."""
     names = ("loss", "C", "lam", "solver", "tol", "bias", "max_epochs", "max_visits", "time_limit", "seed")
     given = settings._asdict()
-    return {name: given[name] for name in names} | {"rho": 1.0 if settings.rho is None else settings.rho}
+    return {name: given[name] for name in names} | {
+        "rho": 1.0 if settings.rho is None else settings.rho,
+        "stall": stall_of(settings.stall),
+        "output": settings.keep,
+    }
+
+
+def stall_of(text: str) -> float | str:
+    """What ``--stall`` says: a number of epochs where it is one, else a word."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def opened(settings: Settings, spinner: Spinner) -> Dataset:
@@ -142,13 +156,15 @@ def _fit(
             callbacks.append(Introduction(settings, data, spinner))
     if trace is not None:
         callbacks.append(trace)
-    outcome = fit(
-        data,
-        callbacks=callbacks,
-        record_every=settings.record_every,
-        validation=held_out,
-        patience=settings.patience,
-        **_arguments(settings),
-        **options,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
+        outcome = fit(
+            data,
+            callbacks=callbacks,
+            record_every=settings.record_every,
+            validation=held_out,
+            patience=settings.patience,
+            **_arguments(settings),
+            **options,
+        )
     return outcome, last[0] if last else outcome.trace[-1]

@@ -42,6 +42,7 @@ class Trained(NamedTuple):
     epochs: float
     reason: Reason
     converged: bool
+    remark: str
 
     @classmethod
     def of(cls, outcome: Outcome) -> Trained:
@@ -56,6 +57,7 @@ class Trained(NamedTuple):
             outcome.run.state.counts.visits / problem.epoch_size,
             outcome.reason,
             outcome.converged,
+            outcome.remark,
         )
 
 
@@ -75,6 +77,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
     warm_start: bool
     random_state: Any
     n_jobs: int | None
+    output: str
     verbose: int
 
     coef_: Floats
@@ -132,6 +135,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
                 bias=bias,
                 max_epochs=max_iter,
                 seed=seed,
+                output=self.output,
                 callbacks=callbacks,
                 warm=warm(k),
                 **options,
@@ -183,6 +187,8 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             if len(models) == 1
             else f" ({len(behind)} of {len(models)} classes; the worst is {names[worst]})",
         )
+        if model.remark:
+            text = f"{text} Note that {model.remark}."
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
     def _scores(self, X: Any) -> Any:

@@ -65,6 +65,9 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         The number of threads: None is 1 (unless a ``joblib.parallel_config`` says otherwise) and -1 all
         cores. They share the classes among them, or, with two classes, the passes over all rows. Results may
         depend on the number of threads, within what the certificate states.
+    output : {"best", "last"}, default="best"
+        The model to keep: the best that training has seen, or the solver's own at the end, as the algorithm
+        of its paper returns it.
     verbose : int, default=0
         Whether to show progress, on a terminal and where classes are trained one at a time.
 
@@ -89,7 +92,8 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         The proof: ``primal``, ``dual``, ``gap``, ``relative_gap``, ``rounding``, in the objective above (form
         "J"). A list of one with two classes.
     history_ : list of lists of dict, one list for each row of ``coef_``
-        The certified records of each run: epochs, steps, seconds, primal, dual, gap...
+        The certified records of each run (``Record.as_dict``): epochs, visits, seconds, the best primal and
+        dual value so far, those of the solver's own point...
     n_iter_ : int
         Epochs, of the classifier that took the most.
     n_features_in_ : int
@@ -136,6 +140,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        output: str = "best",
         verbose: int = 0,
     ) -> None:
         self.C = C
@@ -151,6 +156,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.output = output
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:

@@ -32,12 +32,14 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core import event as numba_event
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 from numba.extending import intrinsic, overload_method
 
+from . import compiling
 from .kernel_cache import SUFFIX, cache_root, folder_name, load, store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,6 +72,30 @@ and of the kernels that their methods call.
 
 compiled: bool = not numba.config.DISABLE_JIT
 """False under ``NUMBA_DISABLE_JIT=1``, where the same code runs as plain Python."""
+
+
+class _Locked(numba_event.Listener):  # type: ignore[misc]
+    """Hears when a thread asks for the compiler, whose lock covers compiling and loading from the cache."""
+
+    def on_start(self, event: Any) -> None:
+        compiling.began()
+
+    def on_end(self, event: Any) -> None:
+        compiling.ended()
+
+
+class _Compiled(numba_event.Listener):  # type: ignore[misc]
+    """Hears when a function is compiled because the cache does not have it."""
+
+    def on_start(self, event: Any) -> None:
+        compiling.announce()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+numba_event.register("numba:compiler_lock", _Locked())
+numba_event.register("numba:compile", _Compiled())
 
 
 def made_of(namespace: dict[str, Any], found: set[str] | None = None) -> set[str]:

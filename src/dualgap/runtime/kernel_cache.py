@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._version import __version__
+from .errors import KernelCacheWarning
 
 UNUSED_DAYS = 90
 DAY = 86_400.0
@@ -36,10 +37,6 @@ SUFFIX = ".kernel"
 _FOLDER = re.compile(r"dualgap-(?P<dualgap>[\w.+!]+)_numba-(?P<numba>[\w.+!]+)_py(?P<python>\d{2,4})")
 _FILE = re.compile(r"[\w.]+-[0-9a-f]{16}-[0-9a-f]{16}\.kernel")
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.kernel-tmp")
-
-
-class KernelCacheWarning(UserWarning):
-    """Compiled kernels cannot be stored."""
 
 
 class Folder(NamedTuple):

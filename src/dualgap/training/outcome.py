@@ -22,6 +22,9 @@ class Outcome:
     its loss), with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no
     dual point beats the trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the
     same scale.
+
+    ``coef`` and ``intercept`` are the best model seen, or with ``output="last"`` the solver's own last one,
+    and ``certificate`` is about these.
     """
 
     coef: Floats
@@ -43,3 +46,15 @@ class Outcome:
     classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
     expansion: Any = None  # what made the features of the rows, if anything did
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver
+
+    @property
+    def remark(self) -> str:
+        """A sentence about a model that a user would not expect, or nothing."""
+        if self.converged or self.coef.any() or self.intercept != 0.0 or not self.trace:
+            return ""
+        own = self.trace[-1].current.primal
+        return (
+            f"the all-zero model, whose objective is {self.certificate.primal:.6g}, is the best that "
+            f"{self.solver.name} has seen (its own is at {own:.6g}): train longer, try another solver, or "
+            "take its own model with output='last'"
+        )

@@ -56,7 +56,7 @@ def running(
     """A run that pauses at every record and returns its outcome, so that several can take turns.
 
     The model handed back is the one with the smallest primal value seen, or the smallest value of
-    ``validate``.
+    ``validate``; with ``output="last"`` it is the solver's own.
     """
     reason: Reason | None = None
     for callback in callbacks:
@@ -85,10 +85,11 @@ def running(
         for callback in callbacks:
             callback.close(reason)
     beta = loop.best.beta
-    certificate = problem.in_form(loop.certificate, settings.form)
+    w, b = loop.output
+    certificate = problem.in_form(loop.output_certificate, settings.form)
     return Outcome(
-        coef=loop.best.w,
-        intercept=loop.best.b,
+        coef=w,
+        intercept=b,
         dual=problem.bias.feasible(beta, problem.source.weight) if beta.any() else None,
         certificate=certificate,
         trace=trace,
