@@ -98,7 +98,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         Epochs, of the classifier that took the most.
     n_features_in_ : int
         The number of columns seen by ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X has names that are all strings.
 
     Notes
