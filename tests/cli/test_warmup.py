@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from dualgap.cli.warmup import _cases
+from dualgap.core.losses import LOSSES
+from dualgap.solvers import SOLVERS, can_train
 from support.commands import heed_ctrl_c, run
 
 # Fits of a fresh process, and the kernels that it compiles for them.
@@ -80,6 +83,13 @@ def test_progress_is_a_line_a_case_where_there_is_no_terminal() -> None:
     assert "hinge, sparse float64 rows" in done.err
     assert done.out.startswith("6 cases ready in ")
     assert os.environ["DUALGAP_CACHE"] in done.out
+
+
+def test_all_is_every_solver_with_every_loss_it_can_train() -> None:
+    cases = _cases((), everything=True)
+    assert len(cases) == len(set(cases))
+    found = {(solver, case.loss) for case in cases for solver in case.solvers}
+    assert found == {(name, loss) for name, cls in SOLVERS.items() for loss in LOSSES if can_train(cls, loss)}
 
 
 def test_what_cannot_be_done_is_refused_at_once(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -162,8 +163,10 @@ def _compile(case: Case) -> tuple[Case, float]:
 def _fit(case: Case) -> None:
     """Fits that come by all kernels of the case: rows at bounds that leave and are wanted again."""
     from ..api import fit
+    from ..runtime.errors import TrivialModelWarning
     from ..solvers import SOLVERS, can_have
 
+    warnings.simplefilter("ignore", TrivialModelWarning)  # a few epochs need not get anywhere
     X, y = _rows(case)
     for solver in case.solvers:
         epochs = 30 if solver == "dcd" else 5
@@ -194,12 +197,12 @@ def _use_files() -> None:
     import tempfile
     from pathlib import Path
 
+    from ..files import write_svmlight
     from . import group
 
     with tempfile.TemporaryDirectory(prefix="dualgap-warmup-") as folder:
         data, model, labels = (str(Path(folder) / name) for name in ("data.svm", "data.model", "labels"))
-        X, y = _rows(Case("hinge"))
-        _write(data, X, y)
+        write_svmlight(data, *_rows(Case("hinge")))
         for arguments in (
             ["train", data, "-o", model, "--quiet"],
             ["evaluate", model, data],
@@ -209,9 +212,3 @@ def _use_files() -> None:
         ):
             with contextlib.redirect_stdout(io.StringIO()):
                 group.main(arguments, standalone_mode=False)
-
-
-def _write(file: str, X: Any, y: Any) -> None:
-    from ..files import write_svmlight
-
-    write_svmlight(file, X, y)

@@ -159,7 +159,10 @@ class _KernelCache(NullCache):  # type: ignore[misc]
         content = load(self._file(key))
         if content is None:
             return None
-        stored, reduced = pickle.loads(content)
+        try:
+            stored, reduced = pickle.loads(content)
+        except (AttributeError, ImportError):  # of a class that this process does not have
+            return None
         return CompileResult._rebuild(target_context, *reduced) if stored == key else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
