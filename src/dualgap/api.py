@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from inspect import signature
+from functools import cache
+from inspect import Signature, signature
 from typing import Any
 
 from .core.bias import Bias
@@ -160,6 +161,11 @@ def fit(
     return task.named(outcome)
 
 
+@cache
+def _signature() -> Signature:
+    return signature(fit)
+
+
 def job(
     key: Any,
     X: Any,
@@ -172,7 +178,7 @@ def job(
 
     ``adapt`` makes of the solver one that takes turns with others, and says how many visits a turn has.
     """
-    bound = signature(fit).bind(X, y, **arguments)
+    bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
     task, rules, settings, callbacks = prepared_run(bound.arguments)
     if adapt is not None:
@@ -192,7 +198,7 @@ def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
 
     Takes all that ``fit`` takes. Bad data and bad options raise the same errors as in ``fit``.
     """
-    bound = signature(fit).bind(X, y, **arguments)
+    bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
     task = prepared_run(bound.arguments).task
     problem, solver = task.problem, task.solver

@@ -222,8 +222,9 @@ def _check(settings: Settings) -> dict[str, Any]:
         options[key] = value
     if settings.solver != "auto":
         make_solver(settings.solver, options, seed=settings.seed, loss=loss, bias=settings.bias)
-    known = {option.name for solver in SOLVERS.values() for option in options_of(solver)}
-    for key in options:
-        if key not in known:
-            raise InputError(f"no solver has an option {key!r}; {nearest(key, known)}")
+    if options:  # all solvers are imported to ask them
+        known = {option.name for solver in SOLVERS.values() for option in options_of(solver)}
+        for key in options:
+            if key not in known:
+                raise InputError(f"no solver has an option {key!r}; {nearest(key, known)}")
     return options
