@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.arrays import Values
-from ...runtime.jit import kernel
+from ...runtime.jit import inner
 
 LINE = 16  # entries of 4 bytes in a cache line
 
@@ -13,17 +13,21 @@ LINE = 16  # entries of 4 bytes in a cache line
 UNORDERED, EXTREME, NOT_FINITE, BROKEN = 1, 2, 3, 4
 
 
-@kernel
-def sum_of_squares(values: Values) -> float:
-    """The sum of squares, in four partial sums: the same for a row alone and within its matrix."""
+@inner
+def sum_of_squares(values: Values, first: int, last: int) -> float:
+    """The sum of squares of ``values[first:last]``, in four partial sums."""
     t0 = t1 = t2 = t3 = 0.0
-    whole = values.shape[0] - values.shape[0] % 4
-    for p in range(0, whole, 4):
-        v0, v1, v2, v3 = values[p], values[p + 1], values[p + 2], values[p + 3]
-        t0 += np.float64(v0) * np.float64(v0)
-        t1 += np.float64(v1) * np.float64(v1)
-        t2 += np.float64(v2) * np.float64(v2)
-        t3 += np.float64(v3) * np.float64(v3)
-    for p in range(whole, values.shape[0]):
-        t0 += np.float64(values[p]) * np.float64(values[p])
+    p = first
+    while p + 4 <= last:
+        v0, v1 = np.float64(values[p]), np.float64(values[p + 1])
+        v2, v3 = np.float64(values[p + 2]), np.float64(values[p + 3])
+        t0 += v0 * v0
+        t1 += v1 * v1
+        t2 += v2 * v2
+        t3 += v3 * v3
+        p += 4
+    while p < last:
+        v0 = np.float64(values[p])
+        t0 += v0 * v0
+        p += 1
     return (t0 + t1) + (t2 + t3)

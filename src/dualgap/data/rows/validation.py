@@ -1,4 +1,7 @@
-"""From a matrix of the user to rows: one pass finds every fault and the squared lengths."""
+"""From a matrix of the user to rows: faults are found, and the squared lengths.
+
+This is NumPy where it can be: what looks at the rows once must not take longer to compile than to run.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from .common import BROKEN, EXTREME, NOT_FINITE, UNORDERED
 from .csr import CSR, MANY, WideCSR
 from .dense import Dense
 
-_STRETCH = 256  # rows that are validated at a time
+_STRETCH = 50_000  # columns that are looked at at a time, so that they stay in the cache
 _SHARE = 250_000  # entries that make a thread worth its start
 
 
@@ -67,12 +70,10 @@ def squared_lengths(rows: Rows, width: int, first: int = 0) -> Floats:
     return canonical(squares, np.float64)
 
 
-@kernel
-def squares(rows: Any, count: int) -> Floats:
-    """``|x_i|^2`` of rows that have been validated before."""
+def squares(rows: Rows, count: int) -> Floats:
+    """``|x_i|^2`` of the first rows, which have been validated before."""
     found = np.empty(count)
-    for i in range(count):
-        found[i] = rows.square(i)
+    _fill_squares(rows, found, 0, count)
     return found
 
 
@@ -142,35 +143,65 @@ def _validated(rows: Rows, width: int, threads: int) -> tuple[Floats, int, int]:
     return squares, worst, min((row for fault, row in found if fault == worst), default=-1)
 
 
-@kernel
-def _validate(rows: Any, width: int, squares: Floats, first: int, last: int) -> tuple[int, int]:
+def _validate(rows: Rows, width: int, squares: Floats, first: int, last: int) -> tuple[int, int]:
     """Fill in the squared lengths of rows; return their worst fault and the first row with it, or (0, -1)."""
-    worst, where = 0, -1
-    for begin in range(first, last, _STRETCH):  # these rows stay in the cache while they are read repeatedly
-        end = min(begin + _STRETCH, last)
-        columns_sorted = rows.columns_sorted(width, begin, end)
-        for i in range(begin, end):
-            fault, squares[i] = rows.validate(i, width, columns_sorted)
-            if fault != BROKEN and not 1e-200 <= squares[i] <= 1e200:  # NaN fails this too
-                fault = max(fault, _fault_of_values(rows, i))
-            if fault > worst:
-                worst, where = fault, i
-            if fault == BROKEN:
-                return worst, where
-    return worst, where
+    fault, row = _fault_of_columns(rows, width, first, last) if isinstance(rows, CSR) else (0, -1)
+    if fault == BROKEN:
+        return fault, row
+    _fill_squares(rows, squares, first, last)
+    sound = (squares[first:last] >= 1e-200) & (squares[first:last] <= 1e200)  # NaN is not
+    if not sound.all():
+        some = first + np.flatnonzero(~sound)  # rows without an entry, or with zeros only, are sound as well
+        some = some[np.diff(rows.starts)[some] > 0 if isinstance(rows, CSR) else rows.matrix[some].any(axis=1)]
+        fault, row = max((fault, row), _fault_of_values(rows, some)) if some.size else (fault, row)
+    return fault, row
+
+
+def _fault_of_columns(rows: CSR, width: int, first: int, last: int) -> tuple[int, int]:
+    """The fault of offsets and columns of rows first to last - 1, and the first row that is broken, or -1."""
+    starts = rows.starts[first : last + 1]
+    wrong = (starts[:-1] < 0) | (starts[:-1] > starts[1:]) | (starts[1:] > rows.columns.shape[0])
+    count = int(np.argmax(wrong)) if wrong.any() else last - first  # rows before the first with wrong offsets
+    begin, end = (int(starts[0]), int(starts[count])) if count else (0, 0)
+    columns, falls = rows.columns[begin:end], 0
+    for p in range(0, end - begin, _STRETCH):
+        some = columns[p : p + _STRETCH + 1]
+        if some.max() >= width:
+            place = begin + p + int(np.argmax(some >= width))
+            return BROKEN, first + int(np.searchsorted(starts, place, side="right")) - 1
+        falls += np.count_nonzero(some[1:] <= some[:-1])
+    if count < last - first:
+        return BROKEN, first + count
+    begins = starts[1:-1][starts[1:-1] > starts[:-2]] - begin  # from one row to the next columns may fall
+    begins = begins[begins < end - begin]
+    falls -= np.count_nonzero(columns[begins] <= columns[begins - 1])
+    return (UNORDERED, -1) if falls else (0, -1)
 
 
 @kernel
-def _fault_of_values(rows: Any, i: int) -> int:
-    """The fault of a row whose squared length is out of range; none if all of its values are 0."""
-    fault = 0
-    for k in range(rows.count(i)):
-        _, value = rows.entry(i, k)
-        if not np.isfinite(value):
-            return NOT_FINITE
-        if value != 0.0:
-            fault = EXTREME
-    return fault
+def _fill_squares(rows: Any, squares: Floats, first: int, last: int) -> None:
+    """``squares[i] = |x_i|^2`` for rows first to last - 1."""
+    for i in range(first, last):
+        squares[i] = rows.square(i)
+
+
+@kernel
+def _fault_of_values(rows: Any, some: Any) -> tuple[int, int]:
+    """The worst fault of rows whose squared lengths are out of range, and the first row with it, or (0, -1).
+    It is none where all values are 0.
+    """
+    worst, where = 0, -1
+    for i in some:
+        fault = 0
+        for k in range(rows.count(i)):
+            _, value = rows.entry(i, k)
+            if not np.isfinite(value):
+                return NOT_FINITE, i
+            if value != 0.0:
+                fault = EXTREME
+        if fault > worst:
+            worst, where = fault, i
+    return worst, where
 
 
 @kernel

@@ -59,7 +59,7 @@ class State(NamedTuple):
 
     def at(self, **changes: Any) -> State:
         """The same with other values in the cursor."""
-        return self._replace(sweeps=self.sweeps._replace(cursor=self.sweeps.cursor._replace(**changes)))
+        return self._replace(sweeps=self.sweeps.at(**changes))
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,9 @@ class DCD(Solver[State]):
         cursor = sweeps.cursor
         sweeps.anchor[:] = news.w_of_dual
         shrinking = self.shrinking and cursor.foresight == 0.0
-        active, high, low = rebuild_active(source.y, problem.loss, news.scores, state.beta, sweeps, shrinking)
+        active, high, low = rebuild_active(
+            source.y, problem.loss, news.scores, state.beta, sweeps.lists, shrinking
+        )
         position, scheduled = cursor.position, cursor.scheduled
         if position >= 0:
             coming = sweeps.schedule[position:scheduled]

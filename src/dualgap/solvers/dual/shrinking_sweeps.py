@@ -10,19 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.fetching import fetch_ahead, fetch_number
+from ...data.fetching import fetch_ahead
 from ...data.rows import Batch
 from ...runtime.arrays import Floats, Words
 from ...runtime.counts import Counts
-from ...runtime.jit import kernel
+from ...runtime.jit import kernel, prefetch
 from ...runtime.random import generator, shuffle_groups
-from .gap_estimate import WINDOW, GapEstimate, dual_value
+from .gap_estimate import WINDOW, GapEstimate
 from .shrinking import (
     ABSENT,
+    LONGER,
     SHRUNK,
-    longer_cooldown,
+    Place,
+    Shrunk,
     projected_slope,
-    remove_shrunk,
     scan_shrunk,
     schedule_epoch,
 )
@@ -70,6 +71,15 @@ class Sweeps(NamedTuple):
     rng: Words
     cursor: Cursor
 
+    @property
+    def lists(self) -> Shrunk:
+        """What kernels need that look at shrunk rows."""
+        return Shrunk(self.active_rows, self.cooldown, self.slack, self.anchor)
+
+    def at(self, **changes: Any) -> Sweeps:
+        """The same with other values in the cursor."""
+        return self._replace(cursor=self.cursor._replace(**changes))
+
 
 class Manner(NamedTuple):
     """How rows are visited."""
@@ -103,16 +113,75 @@ class ShrinkingSweeper:
 
     def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, budget: int) -> Sweeps:
         """Visit rows until the budget is spent, the gap asked for seems reached, or the active rows are
-        solved.
+        solved. Shrunk rows are scanned where that was asked for and no evaluation came.
         """
-        cursor = sweep(*rows, w, beta, state, self.manner, budget)
-        return state._replace(cursor=cursor)
+        state = state.at(paused=False)
+        stop = state.cursor.counts.visits + budget
+        while state.cursor.counts.visits < stop and not state.cursor.paused:
+            if state.cursor.scanned >= 0:
+                state = self._scan(rows, w, beta, state, stop)
+                if state.cursor.scanned >= 0 or state.cursor.settled:
+                    break
+            *moved, solved = sweep(*rows, w, beta, state, self.manner, stop - state.cursor.counts.visits)
+            state = state.at(**dict(zip(_MOVED, moved, strict=True)))
+            if solved and state.cursor.asked and self.manner.shrinking:
+                state = self._scan_next(state)
+            elif solved:
+                state = state.at(asked=True, paused=True)
+        return state
+
+    def _scan_next(self, state: Sweeps) -> Sweeps:
+        """The state before a scan of the shrunk rows."""
+        here = state.active_rows[: state.cursor.active]
+        here = here[state.cooldown[here] != SHRUNK]
+        state.active_rows[: here.size] = here
+        estimate = state.cursor.estimate._replace(known=math.inf)
+        return state.at(active=here.size, shrunk=0, position=-1, scanned=0, asked=False, estimate=estimate)
+
+    def _scan(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, stop: int) -> Sweeps:
+        """Look at shrunk rows until ``stop`` visits are reached, and restore those that are not optimal."""
+        batch, loss, _ = rows
+        cursor = state.cursor
+        if math.isnan(cursor.anchor_b):
+            cursor = cursor._replace(anchor_b=cursor.b)
+            state.anchor[:] = w
+        visits, updates, entries = cursor.counts
+        place = Place(cursor.b, cursor.anchor_b, cursor.active, cursor.scanned, stop - visits)
+        scanned, active, seen, read = scan_shrunk(batch, loss, w, beta, state.lists, place)
+        return state._replace(
+            cursor=cursor._replace(
+                active=active,
+                scanned=scanned,
+                settled=scanned < 0 and active == 0,
+                gains=cursor.gains._replace(since=cursor.gains.since + seen),
+                counts=Counts(visits + seen, updates, entries + read),
+            )
+        )
+
+
+class Moved(NamedTuple):
+    """What visits change of the cursor, and whether they have solved the active rows."""
+
+    b: float
+    active: int
+    shrunk: int
+    scheduled: int
+    position: int
+    foresight: float
+    paused: bool
+    gains: Gains
+    counts: Counts
+    estimate: GapEstimate
+    solved: bool
+
+
+_MOVED = Moved._fields[:-1]
 
 
 @kernel
 def sweep(
     batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, state: Any, manner: Any, budget: int
-) -> Cursor:
+) -> Moved:
     """Epochs over the active rows, until ``budget`` rows are visited, the gap asked for seems reached, or the
     gap of the active rows has fallen to SOLVED times what it was when rows were last restored.
 
@@ -126,48 +195,26 @@ def sweep(
     rows, y, weight, squared_norms = batch
     scale, centre, bias_rate = geometry
     shrinking, group = manner
-    active_rows, schedule, cooldown, slack = state.active_rows, state.schedule, state.cooldown, state.slack
-    anchor, rng, cursor = state.anchor, state.rng, state.cursor
-    b, active, shrunk, scheduled, position = (
-        cursor.b,
-        cursor.active,
-        cursor.shrunk,
-        cursor.scheduled,
-        cursor.position,
-    )
-    scanned, anchor_b, foresight, asked = cursor.scanned, cursor.anchor_b, cursor.foresight, cursor.asked
+    schedule, cooldown, slack, cursor = state.schedule, state.cooldown, state.slack, state.cursor
+    b, active, shrunk, scheduled = cursor.b, cursor.active, cursor.shrunk, cursor.scheduled
+    position, foresight = cursor.position, cursor.foresight
     gained, since, usual = cursor.gains
     visits, updates, entries = cursor.counts
     tol, dual, tally, tallied, gap, known, correction = cursor.estimate
-    settled = cursor.settled
     paused = solved = False
     stop = visits + budget
-    while visits < stop and not paused:
-        if scanned >= 0:
-            if math.isnan(anchor_b):
-                anchor_b = b
-                anchor[:] = w
-            place = (anchor_b, active, scanned)
-            scanned, active, seen, read = scan_shrunk(batch, loss, w, beta, state, b, place, stop - visits)
-            visits += seen
-            since += seen
-            entries += read
-            if scanned >= 0:
-                break
-            settled = active == 0
-            if settled:
-                break
+    while True:
         if position < 0:
-            active, scheduled = schedule_epoch(active_rows, active, cooldown, schedule)
+            active, scheduled = schedule_epoch(state.active_rows, active, cooldown, schedule)
             position = shrunk = 0
-            shuffle_groups(rng, schedule, scheduled, group if scheduled > FEW else 1)
+            shuffle_groups(state.rng, schedule, scheduled, group if scheduled > FEW else 1)
+        window = active if active < WINDOW else WINDOW if active >> 6 < WINDOW else active >> 6
         while position < scheduled and visits < stop and not (paused or solved):
-            fetch_ahead(batch, schedule, position, scheduled)
-            fetch_number(beta, schedule, position, scheduled)
-            if position + 1 < scheduled:
-                rows.prefetch_weights(schedule[position + 1], w)
-            i = schedule[position]
+            prefetch(beta, fetch_ahead(batch, schedule, position, scheduled))
+            i = np.int64(schedule[position])
             position += 1
+            if position < scheduled:
+                rows.prefetch_weights(np.int64(schedule[position]), w)
             score = rows.dot(i, w) + b
             visits += 1
             entries += rows.count(i)
@@ -180,7 +227,7 @@ def sweep(
                     loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score
                 )
                 tallied += 1
-                if tallied >= max(active >> 6, min(active, WINDOW)):
+                if tallied >= window:
                     gap = tally / tallied * (active - shrunk)
                     tally, tallied = 0.0, 0
                     paused = correction * gap <= tol * dual
@@ -209,38 +256,34 @@ def sweep(
                     entries += rows.count(i)
             if shrinking:
                 gained += gain
-                cooldown[i] = longer_cooldown(cooldown[i]) if gain < usual else 0
+                cooldown[i] = LONGER[cooldown[i]] if gain < usual else 0
         if position >= scheduled:
             position = -1
             foresight = 0.0
             if tol > 0.0 and 2 * (visits - since) > y.shape[0]:
-                dual = dual_value(loss, scale, y, weight, beta, w)
+                dual = 0.0  # N D(beta) but for the bias, roughly: plain sums
+                for k in range(y.shape[0]):
+                    dual -= weight[k] * loss.conjugate(y[k], beta[k])
+                square = 0.0
+                for k in range(w.shape[0]):
+                    square += w[k] * w[k]
+                dual -= 0.5 / scale * square
             if visits > since:
                 usual = gained / (visits - since)
                 gained, since = 0.0, visits
-        if solved or active == shrunk:
-            solved = False
-            if asked and shrinking:
-                asked = False
-                scanned = 0
-                known = np.inf
-                active, position = remove_shrunk(active_rows, active, cooldown), -1
-                shrunk = 0
-            else:
-                asked = paused = True
-    return Cursor(
-        b=b,
-        active=active,
-        shrunk=shrunk,
-        scheduled=scheduled,
-        position=position,
-        scanned=scanned,
-        anchor_b=anchor_b,
-        gains=Gains(gained, since, usual),
-        foresight=foresight,
-        asked=asked,
-        paused=paused,
-        settled=settled,
-        counts=Counts(visits, updates, entries),
-        estimate=GapEstimate(tol, dual, tally, tallied, gap, known, correction),
+        solved = solved or active == shrunk
+        if solved or paused or visits >= stop:
+            break
+    return Moved(
+        b,
+        active,
+        shrunk,
+        scheduled,
+        position,
+        foresight,
+        paused,
+        Gains(gained, since, usual),
+        Counts(visits, updates, entries),
+        GapEstimate(tol, dual, tally, tallied, gap, known, correction),
+        solved,
     )
