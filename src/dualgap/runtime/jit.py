@@ -147,7 +147,7 @@ def kernel(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]
         numba.config.CACHE_DIR = str(root / _stamp(frozenset(files)))
     try:
         compile_lazily: Callable[[F], F] = njit(
-            cache=root is not None, nogil=True, error_model="numpy", **options
+            cache=root is not None, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options
         )
         return compile_lazily(function)
     finally:

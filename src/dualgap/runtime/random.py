@@ -73,8 +73,11 @@ def shuffle(rng: Words, order: Any, count: int) -> None:
 @inner
 def shuffle_groups(rng: Words, order: Any, count: int, size: int) -> None:
     """The same for groups of so many neighbours that stay together; those left over at the end stay there."""
-    for last in range(count // size - 1, 0, -1):
-        here, there = size * last, size * below(rng, last + 1)
+    last = count // size
+    while last > 1:
+        there = size * below(rng, last)
+        last -= 1
+        here = size * last
         for k in range(size):
             order[here + k], order[there + k] = order[there + k], order[here + k]
 

@@ -36,34 +36,34 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 @kernel
 def _summed(values: Floats, squared: bool) -> tuple[float, float]:
-    """The sum of all values, or of their squares, compensated, as a float and what is to be added to it."""
-    total = 0.0
-    lost = 0.0
-    first = 0
-    while first < values.shape[0]:
-        last = first + _STRETCH
-        part = 0.0
-        part_lost = 0.0
-        for i in range(first, last if last < values.shape[0] else values.shape[0]):
-            term = values[i] * values[i] if squared else values[i]
-            part, error = two_sum(part, term)
-            part_lost += error
+    """The sum of some values, or of their squares, compensated, as a float and what is to be added to it."""
+    total = lost = 0.0
+    for i in range(values.shape[0]):
+        total, error = two_sum(total, values[i] * values[i] if squared else values[i])
+        lost += error
+    return total, lost
+
+
+def _summed_in_parts(values: Floats, squared: bool) -> tuple[float, float]:
+    """The same for any number of values."""
+    values = canonical(values, np.float64)
+    total = lost = 0.0
+    for first in range(0, values.shape[0], _STRETCH):
+        part, part_lost = _summed(values[first : first + _STRETCH], squared)
         total, error = two_sum(total, part)
         lost += part_lost + error
-        first = last
     return total, lost
 
 
 def summed(values: Floats) -> tuple[float, float]:
     """The sum of all values, compensated, as a float and what is to be added to it."""
-    total, lost = _summed(canonical(values, np.float64), False)
-    return float(total), float(lost)
+    return _summed_in_parts(values, False)
 
 
 def sum_of_squares(values: Floats) -> float:
     """``|values|^2``, compensated."""
-    total, lost = _summed(canonical(values, np.float64), True)
-    return float(total + lost)
+    total, lost = _summed_in_parts(values, True)
+    return total + lost
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...runtime.arrays import Columns, Floats, Offsets, Values
 from ...runtime.jit import kernel_type, prefetch
-from .common import LINE, sum_of_squares
+from .common import LINE
 
 MANY = 400_000  # columns: a model of so many numbers does not stay in the caches
 _AHEAD = 64  # entries by which those of w are prefetched
@@ -56,20 +56,18 @@ class CSR(NamedTuple):
         p = self.starts[i] + k
         return self.columns[p], np.float64(self.values[p])
 
-    def square(self, i: int) -> float:
-        """``|x_i|^2``."""
-        return sum_of_squares(self.values, self.starts[i], self.starts[i + 1])
-
     def prefetch_offsets(self, i: int) -> None:
         """Prefetch the offsets of the row."""
         prefetch(self.starts, i)
 
     def prefetch_row(self, i: int) -> None:
         """Prefetch the entries of the row; its offsets must be in the cache."""
-        for p in range(self.starts[i], self.starts[i + 1], LINE):
+        p, end = self.starts[i], self.starts[i + 1]
+        while p < end:
             prefetch(self.columns, p)
             prefetch(self.values, p)
             prefetch(self.values, p + LINE // 2)  # they may take 8 bytes each
+            p += LINE
 
     def prefetch_weights(self, i: int, w: Floats) -> None:
         """Nothing: w stays in the caches."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...runtime.arrays import Floats, Values
 from ...runtime.jit import inner, kernel_type, prefetch
-from .common import LINE, sum_of_squares
+from .common import LINE
 
 
 @inner(fastmath={"reassoc", "contract", "nsz"})
@@ -42,10 +42,6 @@ class Dense(NamedTuple):
     def entry(self, i: int, k: int) -> tuple[int, float]:
         """Column and value of the k-th stored entry."""
         return np.uint32(k), np.float64(self.matrix[i, k])  # type: ignore[return-value]
-
-    def square(self, i: int) -> float:
-        """``|x_i|^2``."""
-        return sum_of_squares(self.matrix[i], 0, self.matrix.shape[1])
 
     def prefetch_offsets(self, i: int) -> None:
         """Nothing: the position of a row is computed."""

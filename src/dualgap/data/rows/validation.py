@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...runtime.arrays import Floats, canonical
+from ...runtime.arrays import Floats, Offsets, Values, canonical
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.threads import in_threads
@@ -73,8 +73,17 @@ def squared_lengths(rows: Rows, width: int, first: int = 0) -> Floats:
 def squares(rows: Rows, count: int) -> Floats:
     """``|x_i|^2`` of the first rows, which have been validated before."""
     found = np.empty(count)
-    _fill_squares(rows, found, 0, count)
+    _fill_squares(*_stretches(rows, 0, count), found)
     return found
+
+
+def _stretches(rows: Rows, first: int, last: int) -> tuple[Values, Offsets]:
+    """The values of rows first to last - 1 as one array, and where each row begins in it."""
+    if isinstance(rows, CSR):
+        return rows.values, rows.starts[first : last + 1]
+    width = rows.matrix.shape[1]
+    starts = np.arange(first * width, last * width + 1, max(width, 1))
+    return rows.matrix.reshape(-1), canonical(starts if width else np.zeros(last - first + 1), np.int64)
 
 
 def _value_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
@@ -148,7 +157,7 @@ def _validate(rows: Rows, width: int, squares: Floats, first: int, last: int) ->
     fault, row = _fault_of_columns(rows, width, first, last) if isinstance(rows, CSR) else (0, -1)
     if fault == BROKEN:
         return fault, row
-    _fill_squares(rows, squares, first, last)
+    _fill_squares(*_stretches(rows, first, last), squares[first:last])
     sound = (squares[first:last] >= 1e-200) & (squares[first:last] <= 1e200)  # NaN is not
     if not sound.all():
         some = first + np.flatnonzero(~sound)  # rows without an entry, or with zeros only, are sound as well
@@ -179,10 +188,24 @@ def _fault_of_columns(rows: CSR, width: int, first: int, last: int) -> tuple[int
 
 
 @kernel
-def _fill_squares(rows: Any, squares: Floats, first: int, last: int) -> None:
-    """``squares[i] = |x_i|^2`` for rows first to last - 1."""
-    for i in range(first, last):
-        squares[i] = rows.square(i)
+def _fill_squares(values: Values, starts: Offsets, squares: Floats) -> None:
+    """``squares[i] = |x_i|^2``, each in four partial sums; the same for a row alone and within its matrix."""
+    for i in range(squares.shape[0]):
+        t0 = t1 = t2 = t3 = 0.0
+        p, end = starts[i], starts[i + 1]
+        while p < end:
+            v = np.float64(values[p])
+            t0 += v * v
+            if p + 4 <= end:
+                v = np.float64(values[p + 1])
+                t1 += v * v
+                v = np.float64(values[p + 2])
+                t2 += v * v
+                v = np.float64(values[p + 3])
+                t3 += v * v
+                p += 3
+            p += 1
+        squares[i] = (t0 + t1) + (t2 + t3)
 
 
 @kernel

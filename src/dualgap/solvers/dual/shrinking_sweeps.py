@@ -42,22 +42,28 @@ class Gains(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """Where the sweeps stand, between visits or between epochs."""
+    """Where the sweeps stand, between visits or between epochs: what the kernel takes and hands back."""
 
     b: float
     active: int  # length of the part of ``active_rows`` in use; rows shrunk in this epoch are still in it
     shrunk: int = 0  # rows shrunk in this epoch
     scheduled: int = 0  # length of the part of ``schedule`` in use
     position: int = -1  # the next one; -1 before an epoch is scheduled
-    scanned: int = -1  # how many rows a scan of the shrunk ones has passed; -1 when there is none
-    anchor_b: float = math.nan  # the bias of the anchor; NaN before there is one
-    gains: Gains = Gains()
     foresight: float = 0.0  # 1/r during a first epoch, else 0
-    asked: bool = False  # an evaluation was asked for since rows were last restored
     paused: bool = False  # the gap asked for seems reached, or the active rows are solved
-    settled: bool = False  # an evaluation found all rows within pg_tol, or none is left to move
+    solved: bool = False  # the gap of the active rows has fallen far, or none of them is left
+    gains: Gains = Gains()
     counts: Counts = Counts()
     estimate: GapEstimate = GapEstimate()
+
+
+class Search(NamedTuple):
+    """What is known of the shrunk rows."""
+
+    asked: bool = False  # an evaluation was asked for since rows were last restored
+    settled: bool = False  # an evaluation found all rows within pg_tol, or none is left to move
+    scanned: int = -1  # how many rows a scan of the shrunk ones has passed; -1 when there is none
+    anchor_b: float = math.nan  # the bias of the anchor; NaN before there is one
 
 
 class Sweeps(NamedTuple):
@@ -70,15 +76,35 @@ class Sweeps(NamedTuple):
     anchor: Floats  # w when all rows were last looked at
     rng: Words
     cursor: Cursor
+    search: Search = Search()
 
     @property
-    def lists(self) -> Shrunk:
-        """What kernels need that look at shrunk rows."""
+    def lists(self) -> Lists:
+        """Those that visits read and change."""
+        return Lists(self.active_rows, self.schedule, self.cooldown, self.slack, self.rng)
+
+    @property
+    def shrunk(self) -> Shrunk:
+        """Those that a look at the shrunk rows reads and changes."""
         return Shrunk(self.active_rows, self.cooldown, self.slack, self.anchor)
 
     def at(self, **changes: Any) -> Sweeps:
         """The same with other values in the cursor."""
         return self._replace(cursor=self.cursor._replace(**changes))
+
+    def knowing(self, **changes: Any) -> Sweeps:
+        """The same with other knowledge of the shrunk rows."""
+        return self._replace(search=self.search._replace(**changes))
+
+
+class Lists(NamedTuple):
+    """What visits read and change; see `Sweeps`."""
+
+    active_rows: Any
+    schedule: Any
+    cooldown: Any
+    slack: Any
+    rng: Words
 
 
 class Manner(NamedTuple):
@@ -86,6 +112,7 @@ class Manner(NamedTuple):
 
     shrinking: bool
     group: int  # neighbours that are visited together
+    stop: int = 0  # visits at which it ends
 
 
 @dataclass(frozen=True)
@@ -113,77 +140,53 @@ class ShrinkingSweeper:
 
     def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, budget: int) -> Sweeps:
         """Visit rows until the budget is spent, the gap asked for seems reached, or the active rows are
-        solved. Shrunk rows are scanned where that was asked for and no evaluation came.
+        solved. Shrunk rows are scanned where an evaluation was asked for and none came.
         """
-        state = state.at(paused=False)
         stop = state.cursor.counts.visits + budget
+        state, manner = state.at(paused=False), self.manner._replace(stop=stop)
         while state.cursor.counts.visits < stop and not state.cursor.paused:
-            if state.cursor.scanned >= 0:
-                state = self._scan(rows, w, beta, state, stop)
-                if state.cursor.scanned >= 0 or state.cursor.settled:
+            if state.search.scanned >= 0:
+                state = _scan(rows, w, beta, state, stop)
+                if state.search.scanned >= 0 or state.search.settled:
                     break
-            *moved, solved = sweep(*rows, w, beta, state, self.manner, stop - state.cursor.counts.visits)
-            state = state.at(**dict(zip(_MOVED, moved, strict=True)))
-            if solved and state.cursor.asked and self.manner.shrinking:
-                state = self._scan_next(state)
-            elif solved:
-                state = state.at(asked=True, paused=True)
+            state = state._replace(cursor=sweep(*rows, w, beta, state.lists, state.cursor, manner))
+            if state.cursor.solved and state.search.asked and manner.shrinking:
+                state = _begin_scan(state)
+            elif state.cursor.solved:
+                state = state.at(paused=True).knowing(asked=True)
         return state
 
-    def _scan_next(self, state: Sweeps) -> Sweeps:
-        """The state before a scan of the shrunk rows."""
-        here = state.active_rows[: state.cursor.active]
-        here = here[state.cooldown[here] != SHRUNK]
-        state.active_rows[: here.size] = here
-        estimate = state.cursor.estimate._replace(known=math.inf)
-        return state.at(active=here.size, shrunk=0, position=-1, scanned=0, asked=False, estimate=estimate)
 
-    def _scan(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, stop: int) -> Sweeps:
-        """Look at shrunk rows until ``stop`` visits are reached, and restore those that are not optimal."""
-        batch, loss, _ = rows
-        cursor = state.cursor
-        if math.isnan(cursor.anchor_b):
-            cursor = cursor._replace(anchor_b=cursor.b)
-            state.anchor[:] = w
-        visits, updates, entries = cursor.counts
-        place = Place(cursor.b, cursor.anchor_b, cursor.active, cursor.scanned, stop - visits)
-        scanned, active, seen, read = scan_shrunk(batch, loss, w, beta, state.lists, place)
-        return state._replace(
-            cursor=cursor._replace(
-                active=active,
-                scanned=scanned,
-                settled=scanned < 0 and active == 0,
-                gains=cursor.gains._replace(since=cursor.gains.since + seen),
-                counts=Counts(visits + seen, updates, entries + read),
-            )
-        )
+def _begin_scan(state: Sweeps) -> Sweeps:
+    """The state before a scan of the shrunk rows."""
+    here = state.active_rows[: state.cursor.active]
+    here = here[state.cooldown[here] != SHRUNK]
+    state.active_rows[: here.size] = here
+    estimate = state.cursor.estimate._replace(known=math.inf)
+    state = state.at(active=here.size, shrunk=0, position=-1, estimate=estimate)
+    return state.knowing(asked=False, scanned=0)
 
 
-class Moved(NamedTuple):
-    """What visits change of the cursor, and whether they have solved the active rows."""
-
-    b: float
-    active: int
-    shrunk: int
-    scheduled: int
-    position: int
-    foresight: float
-    paused: bool
-    gains: Gains
-    counts: Counts
-    estimate: GapEstimate
-    solved: bool
-
-
-_MOVED = Moved._fields[:-1]
+def _scan(rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, stop: int) -> Sweeps:
+    """Look at shrunk rows until ``stop`` visits are reached, and restore those that are not optimal."""
+    cursor = state.cursor
+    if math.isnan(state.search.anchor_b):
+        state = state.knowing(anchor_b=cursor.b)
+        state.anchor[:] = w
+    visits, updates, entries = cursor.counts
+    place = Place(cursor.b, state.search.anchor_b, cursor.active, state.search.scanned, stop - visits)
+    scanned, active, seen, read = scan_shrunk(rows.batch, rows.loss, w, beta, state.shrunk, place)
+    gains = cursor.gains._replace(since=cursor.gains.since + seen)
+    state = state.at(active=active, gains=gains, counts=Counts(visits + seen, updates, entries + read))
+    return state.knowing(scanned=scanned, settled=scanned < 0 and active == 0)
 
 
 @kernel
 def sweep(
-    batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, state: Any, manner: Any, budget: int
-) -> Moved:
-    """Epochs over the active rows, until ``budget`` rows are visited, the gap asked for seems reached, or the
-    gap of the active rows has fallen to SOLVED times what it was when rows were last restored.
+    batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, lists: Lists, cursor: Cursor, manner: Any
+) -> Cursor:
+    """Epochs over the active rows, until ``manner.stop`` rows are visited, the gap asked for seems reached,
+    or the gap of the active rows has fallen to SOLVED times what it was when rows were last restored.
 
     For row i with q = c_i (scale |x_i|^2 + bias_rate), the curvature of the dual along beta_i per unit of
     c_i/N:
@@ -194,20 +197,18 @@ def sweep(
     """
     rows, y, weight, squared_norms = batch
     scale, centre, bias_rate = geometry
-    shrinking, group = manner
-    schedule, cooldown, slack, cursor = state.schedule, state.cooldown, state.slack, state.cursor
-    b, active, shrunk, scheduled = cursor.b, cursor.active, cursor.shrunk, cursor.scheduled
-    position, foresight = cursor.position, cursor.foresight
-    gained, since, usual = cursor.gains
-    visits, updates, entries = cursor.counts
-    tol, dual, tally, tallied, gap, known, correction = cursor.estimate
+    shrinking, group, stop = manner
+    active_rows, schedule, cooldown, slack, rng = lists
+    b, active, shrunk, scheduled, position, foresight, paused, solved, gains, counts, estimate = cursor
+    gained, since, usual = gains
+    visits, updates, entries = counts
+    tol, dual, tally, tallied, gap, known, correction = estimate
     paused = solved = False
-    stop = visits + budget
     while True:
         if position < 0:
-            active, scheduled = schedule_epoch(state.active_rows, active, cooldown, schedule)
+            active, scheduled = schedule_epoch(active_rows, active, cooldown, schedule)
             position = shrunk = 0
-            shuffle_groups(state.rng, schedule, scheduled, group if scheduled > FEW else 1)
+            shuffle_groups(rng, schedule, scheduled, group if scheduled > FEW else 1)
         window = active if active < WINDOW else WINDOW if active >> 6 < WINDOW else active >> 6
         while position < scheduled and visits < stop and not (paused or solved):
             prefetch(beta, fetch_ahead(batch, schedule, position, scheduled))
@@ -215,17 +216,17 @@ def sweep(
             position += 1
             if position < scheduled:
                 rows.prefetch_weights(np.int64(schedule[position]), w)
+            label, c, before = y[i], weight[i], beta[i]
+            count = rows.count(i)
             score = rows.dot(i, w) + b
             visits += 1
-            entries += rows.count(i)
+            entries += count
             stretch = 1.0
             if foresight > 0.0:
                 stretch = (1.0 + foresight) / (1.0 + foresight * visits / active)
                 score = centre + stretch * (score - centre)
             elif visits & 3 == 0:
-                tally += weight[i] * (
-                    loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score
-                )
+                tally += c * (loss.value(label, score) + loss.conjugate(label, before) + before * score)
                 tallied += 1
                 if tallied >= window:
                     gap = tally / tallied * (active - shrunk)
@@ -235,7 +236,7 @@ def sweep(
                         solved = gap <= SOLVED * known
                     else:
                         known = gap
-            low, high = loss.dual_subdifferential(y[i], score, beta[i])
+            low, high = loss.dual_subdifferential(label, score, before)
             if shrinking and foresight == 0.0 and low < 0.0 < high:
                 cooldown[i] = SHRUNK
                 slack[i] = 0.0
@@ -244,16 +245,16 @@ def sweep(
             projected = projected_slope(low, high)
             gain = 0.0
             if projected != 0.0:
-                q = stretch * weight[i] * (scale * squared_norms[i] + bias_rate)
-                best = loss.dual_prox(y[i], score, beta[i], q)
-                move = weight[i] * (best - beta[i])
+                q = stretch * c * (scale * squared_norms[i] + bias_rate)
+                best = loss.dual_prox(label, score, before, q)
+                move = c * (best - before)
                 if move != 0.0:
                     gain = abs(projected * move)
                     beta[i] = best
                     rows.add(i, scale * move, w)
                     b += bias_rate * move
                     updates += 1
-                    entries += rows.count(i)
+                    entries += count
             if shrinking:
                 gained += gain
                 cooldown[i] = LONGER[cooldown[i]] if gain < usual else 0
@@ -274,7 +275,7 @@ def sweep(
         solved = solved or active == shrunk
         if solved or paused or visits >= stop:
             break
-    return Moved(
+    return Cursor(
         b,
         active,
         shrunk,
@@ -282,8 +283,8 @@ def sweep(
         position,
         foresight,
         paused,
+        solved,
         Gains(gained, since, usual),
         Counts(visits, updates, entries),
         GapEstimate(tol, dual, tally, tallied, gap, known, correction),
-        solved,
     )
