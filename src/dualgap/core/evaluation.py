@@ -196,21 +196,21 @@ def _evaluate(
             rows.prefetch_weights(i + 1, w)
             if beta[i + 1] != 0.0:
                 rows.prefetch_weights(i + 1, moment)
-        c = weight[i]
+        c, label = weight[i], y[i]
         score = rows.dot(i, w) + b
         scores[i] = score
         if c == 0.0:
             continue
         size = np.sqrt(squared_norms[i])
-        value = loss.value(y[i], score)
+        value = loss.value(label, score)
         off = gamma(rows.count(i) + 4.0) * 1.01 * (length * size + abs(b)) + 4.0 * UNIT * (
-            1.0 + abs(score) + abs(y[i])
+            1.0 + abs(score) + abs(label)
         )
         if bounded:
-            steep = abs(loss.derivative(y[i], score)) + smoothness * off
+            steep = abs(loss.derivative(label, score)) + smoothness * off
             steep = steep if steep < lipschitz else lipschitz
         else:
-            left, steep = abs(loss.derivative(y[i], score - off)), abs(loss.derivative(y[i], score + off))
+            left, steep = abs(loss.derivative(label, score - off)), abs(loss.derivative(label, score + off))
             steep = steep if steep > left else left
         error += c * (1.01 * steep * off + 16.0 * UNIT * value)
         total, rest = two_sum(total, c * value)
@@ -219,8 +219,8 @@ def _evaluate(
         # the conjugate at 0 is minus the infimum of the loss, which is 0 for every loss
         a = beta[i]
         if a != 0.0:
-            conjugate = loss.conjugate(y[i], a)
-            dual_error += c * 16.0 * UNIT * (abs(conjugate) + abs(a) * (1.0 + abs(y[i]) + abs(a)))
+            conjugate = loss.conjugate(label, a)
+            dual_error += c * 16.0 * UNIT * (abs(conjugate) + abs(a) * (1.0 + abs(label) + abs(a)))
             dual, rest = two_sum(dual, c * conjugate)
             dual_lost += rest
             balance, rest = two_sum(balance, c * a)

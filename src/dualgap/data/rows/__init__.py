@@ -8,7 +8,7 @@ values are stored in.
 
 from __future__ import annotations
 
-from .batch import Batch, Rows, entry_count, row_count, slice_rows
+from .batch import Batch, Rows, entries_where, entry_count, row_count, slice_rows
 from .csr import CSR, MANY, WideCSR
 from .dense import Dense
 from .validation import Validated, as_rows, squared_lengths, squares
@@ -22,6 +22,7 @@ __all__ = [
     "Validated",
     "WideCSR",
     "as_rows",
+    "entries_where",
     "entry_count",
     "row_count",
     "slice_rows",

@@ -135,10 +135,11 @@ def rebuild_active(
     all PG.
     """
     active_rows, cooldown, slack, _ = lists
-    high, low = 0.0, 0.0
+    high = low = 0.0
     active = 0
     for i in range(y.shape[0]):
-        if cooldown[i] == ABSENT:
+        byte = cooldown[i]
+        if byte == ABSENT:
             continue
         left, right = loss.dual_subdifferential(y[i], scores[i], beta[i])
         projected = projected_slope(left, right)
@@ -148,7 +149,7 @@ def rebuild_active(
             cooldown[i] = SHRUNK
             slack[i] = ROUNDED_DOWN * (right if right < -left else -left)
             continue
-        if cooldown[i] == SHRUNK:
+        if byte == SHRUNK:
             cooldown[i] = 0
         active_rows[active] = i
         active += 1
