@@ -26,32 +26,32 @@ def generator(seed: int, stream: int = 0) -> Words:
 
 
 @inner
-def next_word(rng: Words) -> Any:
-    """The next 32 random bits, as a uint64."""
-    s0, s1, s2, s3 = rng[0], rng[1], rng[2], rng[3]
-    total = (s0 + s3) & _MASK
-    result = ((((total << _7) | (total >> _25)) & _MASK) + s0) & _MASK
-    shifted = (s1 << _9) & _MASK
-    s2 ^= s0
-    s3 ^= s1
-    s1 ^= s2
-    s0 ^= s3
-    s2 ^= shifted
-    s3 = ((s3 << _11) | (s3 >> _21)) & _MASK
-    rng[0], rng[1], rng[2], rng[3] = s0, s1, s2, s3
-    return result
-
-
-@inner
 def below(rng: Words, bound: int) -> int:
     """A number from 0 to bound - 1, each equally likely; bound <= 2^32 (Lemire, ACM TOMACS 2019)."""
     wide = np.uint64(bound)
-    while True:  # one call for all draws: what is inlined is compiled at each call
-        product = next_word(rng) * wide
+    s0, s1, s2, s3 = rng[0], rng[1], rng[2], rng[3]
+    while True:
+        total = (s0 + s3) & _MASK
+        word = ((((total << _7) | (total >> _25)) & _MASK) + s0) & _MASK  # the next 32 random bits
+        shifted = (s1 << _9) & _MASK
+        s2 ^= s0
+        s3 ^= s1
+        s1 ^= s2
+        s0 ^= s3
+        s2 ^= shifted
+        s3 = ((s3 << _11) | (s3 >> _21)) & _MASK
+        product = word * wide
         low = product & _MASK
         if low >= wide or low >= ((_MASK + np.uint64(1)) - wide) % wide:
             break
+    rng[0], rng[1], rng[2], rng[3] = s0, s1, s2, s3
     return np.int64(product >> _32)  # type: ignore[return-value]
+
+
+@inner
+def next_word(rng: Words) -> Any:
+    """The next 32 random bits, as a uint64."""
+    return np.uint64(below(rng, 1 << 32))
 
 
 @inner

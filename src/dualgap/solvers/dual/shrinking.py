@@ -41,35 +41,6 @@ def projected_slope(left: float, right: float) -> float:
     return right if right < 0.0 else (left if left > 0.0 else 0.0)
 
 
-def longer_cooldown(byte: int) -> int:
-    """The byte of a row that is to cool down for twice as long as the last time."""
-    level = min(byte >> 5, LEVELS - 1) + 1
-    return (level << 5) + (1 << level) - 1
-
-
-LONGER = np.array([longer_cooldown(byte) for byte in range(256)], dtype=np.uint8)
-
-
-@inner
-def schedule_epoch(active_rows: Any, active: int, cooldown: Any, schedule: Any) -> tuple[int, int]:
-    """Remove shrunk rows, and schedule those that have cooled down; how many are active, and how many
-    scheduled.
-    """
-    kept = scheduled = 0
-    for k in range(active):
-        i = active_rows[k]
-        if cooldown[i] == SHRUNK:
-            continue
-        active_rows[kept] = i
-        kept += 1
-        if cooldown[i] & EPOCHS_LEFT > 0:
-            cooldown[i] -= 1
-        else:
-            schedule[scheduled] = i
-            scheduled += 1
-    return kept, scheduled
-
-
 class Shrunk(NamedTuple):
     """What a scan of the shrunk rows reads and changes; see `Sweeps`."""
 
@@ -122,6 +93,7 @@ def scan_shrunk(
             slack[i] = ROUNDED_DOWN * least - shift - np.sqrt(away * squared_norms[i])
         else:
             cooldown[i] = 0
+            slack[i] = 0.0
             active_rows[active] = i
             active += 1
     return -1, active, seen, read
@@ -151,6 +123,7 @@ def rebuild_active(
             continue
         if byte == SHRUNK:
             cooldown[i] = 0
+            slack[i] = 0.0
         active_rows[active] = i
         active += 1
     return active, high, low

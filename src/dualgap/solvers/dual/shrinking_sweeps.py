@@ -10,22 +10,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.fetching import fetch_ahead
+from ...data.fetching import FAR, NEAR
 from ...data.rows import Batch
 from ...runtime.arrays import Floats, Words
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel, prefetch
-from ...runtime.random import generator, shuffle_groups
+from ...runtime.random import below, generator
 from .gap_estimate import WINDOW, GapEstimate
 from .shrinking import (
     ABSENT,
-    LONGER,
+    EPOCHS_LEFT,
+    LEVELS,
     SHRUNK,
     Place,
     Shrunk,
     projected_slope,
     scan_shrunk,
-    schedule_epoch,
 )
 from .sweeper import Subproblem
 
@@ -72,7 +72,8 @@ class Sweeps(NamedTuple):
     active_rows: Any  # uint32; the first ``cursor.active`` count, mostly in the order of the data
     schedule: Any  # uint32; the rows that this epoch visits, shuffled
     cooldown: Any  # uint8; see shrinking.py
-    slack: Any  # float32; change of a shrunk row's score since the anchor within which it surely stays shrunk
+    # float32; change of a shrunk row's score since the anchor within which it surely stays shrunk; 0 for others
+    slack: Any
     anchor: Floats  # w when all rows were last looked at
     rng: Words
     cursor: Cursor
@@ -81,7 +82,7 @@ class Sweeps(NamedTuple):
     @property
     def lists(self) -> Lists:
         """Those that visits read and change."""
-        return Lists(self.active_rows, self.schedule, self.cooldown, self.slack, self.rng)
+        return Lists(self.active_rows, self.schedule, self.cooldown, self.rng)
 
     @property
     def shrunk(self) -> Shrunk:
@@ -103,7 +104,6 @@ class Lists(NamedTuple):
     active_rows: Any
     schedule: Any
     cooldown: Any
-    slack: Any
     rng: Words
 
 
@@ -198,7 +198,7 @@ def sweep(
     rows, y, weight, squared_norms = batch
     scale, centre, bias_rate = geometry
     shrinking, group, stop = manner
-    active_rows, schedule, cooldown, slack, rng = lists
+    active_rows, schedule, cooldown, rng = lists
     b, active, shrunk, scheduled, position, foresight, paused, solved, gains, counts, estimate = cursor
     gained, since, usual = gains
     visits, updates, entries = counts
@@ -206,12 +206,36 @@ def sweep(
     paused = solved = False
     while True:
         if position < 0:
-            active, scheduled = schedule_epoch(active_rows, active, cooldown, schedule)
-            position = shrunk = 0
-            shuffle_groups(rng, schedule, scheduled, group if scheduled > FEW else 1)
+            kept = scheduled = position = shrunk = 0
+            for k in range(active):  # remove shrunk rows, and schedule those that have cooled down
+                row = active_rows[k]
+                byte = cooldown[row]
+                if byte != SHRUNK:
+                    active_rows[kept] = row
+                    kept += 1
+                    if byte & EPOCHS_LEFT > 0:
+                        cooldown[row] = byte - 1
+                    else:
+                        schedule[scheduled] = row
+                        scheduled += 1
+            active = kept
+            size = group if scheduled > FEW else 1
+            last = scheduled // size  # shuffle groups of neighbours (Fisher and Yates)
+            while last > 1:
+                there = size * below(rng, last)
+                last -= 1
+                here = size * last
+                for k in range(size):
+                    schedule[here + k], schedule[there + k] = schedule[there + k], schedule[here + k]
         window = active if active < WINDOW else WINDOW if active >> 6 < WINDOW else active >> 6
         while position < scheduled and visits < stop and not (paused or solved):
-            prefetch(beta, fetch_ahead(batch, schedule, position, scheduled))
+            ahead = schedule[position + FAR if position + FAR < scheduled else scheduled - 1]
+            rows.prefetch_offsets(ahead)
+            prefetch(beta, ahead)
+            prefetch(y, ahead)
+            prefetch(weight, ahead)
+            prefetch(squared_norms, ahead)
+            rows.prefetch_row(schedule[position + NEAR if position + NEAR < scheduled else scheduled - 1])
             i = np.int64(schedule[position])
             position += 1
             if position < scheduled:
@@ -239,7 +263,6 @@ def sweep(
             low, high = loss.dual_subdifferential(label, score, before)
             if shrinking and foresight == 0.0 and low < 0.0 < high:
                 cooldown[i] = SHRUNK
-                slack[i] = 0.0
                 shrunk += 1
                 continue
             projected = projected_slope(low, high)
@@ -257,7 +280,9 @@ def sweep(
                     entries += count
             if shrinking:
                 gained += gain
-                cooldown[i] = LONGER[cooldown[i]] if gain < usual else 0
+                level = (cooldown[i] >> 5) + 1  # twice as long as the last time
+                level = level if level < LEVELS else LEVELS
+                cooldown[i] = (level << 5) + (1 << level) - 1 if gain < usual else 0
         if position >= scheduled:
             position = -1
             foresight = 0.0
