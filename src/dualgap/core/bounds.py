@@ -187,9 +187,7 @@ def kinds_of_rows(y: Floats, weight: Floats, squared_norms: Floats) -> list[tupl
 
 
 @inner
-def loss_beyond(
-    y: float, squared_norm: float, loss: Any, length: float, sign: float, bound: float
-) -> float:
+def loss_beyond(y: float, squared_norm: float, loss: Any, length: float, sign: float, bound: float) -> float:
     """A lower bound on the loss of a row where ``sign b >= bound`` and ``|w| <= length``; 0 where it does not
     rise that way.
 
@@ -197,7 +195,7 @@ def loss_beyond(
     """
     away = 1.001 * length * math.sqrt(squared_norm)
     score = sign * (bound - away - 8.0 * UNIT * (1.0 + bound + away + abs(y)))
-    return loss.value(y, score) if sign * loss.derivative(y, score) > 0.0 else 0.0  # type: ignore[no-any-return]
+    return loss.value(y, score) if sign * loss.derivative(y, score) > 0.0 else 0.0
 
 
 @kernel

@@ -38,9 +38,16 @@ from .certificate import Certificate as Certificate
 from .certificate import Form as Form
 from .certificate import certificate_of, in_form
 from .evaluation import Evaluation as Evaluation
-from .evaluation import EvaluationPass, Partial, StreamingEvaluation, add_rows
+from .evaluation import (
+    EvaluationPass,
+    Partial,
+    StreamingEvaluation,
+    add_rows,
+    loss_at_zero,
+    losses_at_zero,
+    total_loss,
+)
 from .evaluation import Point as Point
-from .evaluation import loss_at_zero, losses_at_zero, total_loss
 from .geometry import DualGeometry, PrimalGeometry
 from .losses import Loss
 from .objective import Identity as Identity

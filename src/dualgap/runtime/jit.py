@@ -2,7 +2,6 @@
 
 - ``kernel`` compiles a hot loop: cached on disk, GIL released, IEEE division.
 - ``inner`` lets kernels call a function, compiled into them; called from Python it is plain Python.
-- ``plain`` is the Python function of a kernel, for so few numbers that compiling could not pay.
 - ``kernel_type`` lets compiled kernels call the methods of a ``NamedTuple`` class (a loss, a kind of rows).
 - ``prefetch`` asks the processor to fetch an array element that will be needed soon.
 - ``product`` has all 128 bits of a product of two words, ``put_word`` stores 8 bytes at once.
@@ -113,12 +112,12 @@ def made_of(namespace: dict[str, Any], found: set[str] | None = None) -> set[str
     """Files of the kernels in a module's namespace, and of those that they in turn may call."""
     found = set() if found is None else found
     for value in namespace.values():
-        function = plain(value) if isinstance(value, Dispatcher) else value
-        if function is value and not (inspect.isfunction(value) and value in _inner):
-            continue
-        if function.__code__.co_filename not in found:
-            found.add(function.__code__.co_filename)
-            made_of(function.__globals__, found)
+        function: Any = value.py_func if isinstance(value, Dispatcher) else value
+        if inspect.isfunction(function) and (function is not value or function in _inner):
+            file = function.__code__.co_filename
+            if file not in found:
+                found.add(file)
+                made_of(function.__globals__, found)
     return found
 
 
@@ -174,11 +173,6 @@ def inner(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
     _inner.add(function)
     register_jitable(forceinline=True, **_NO_WRAPPERS, **options)(function)
     return function
-
-
-def plain(function: F) -> F:
-    """The Python function that a kernel was made of."""
-    return getattr(function, "py_func", function)  # under NUMBA_DISABLE_JIT=1 it is that already
 
 
 class _Compilations(event.Listener):  # type: ignore[misc]

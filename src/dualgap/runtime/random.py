@@ -71,18 +71,6 @@ def shuffle(rng: Words, order: Any, count: int) -> None:
 
 
 @inner
-def shuffle_groups(rng: Words, order: Any, count: int, size: int) -> None:
-    """The same for groups of so many neighbours that stay together; those left over at the end stay there."""
-    last = count // size
-    while last > 1:
-        there = size * below(rng, last)
-        last -= 1
-        here = size * last
-        for k in range(size):
-            order[here + k], order[there + k] = order[there + k], order[here + k]
-
-
-@inner
 def resample(rng: Words, rows: Any, picks: Any) -> None:
     """Fill ``picks`` with rows drawn with replacement, each equally likely."""
     for k in range(picks.shape[0]):

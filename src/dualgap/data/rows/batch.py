@@ -38,7 +38,7 @@ def entries_where(rows: Rows, chosen: Any) -> int:
     """The number of stored entries of the chosen rows, one truth value a row."""
     if isinstance(rows, CSR):
         return int(np.sum(np.diff(rows.starts), where=chosen))
-    return int(np.count_nonzero(chosen)) * rows.matrix.shape[1]
+    return int(np.count_nonzero(chosen) * rows.matrix.shape[1])
 
 
 def entry_count(rows: Rows) -> int:

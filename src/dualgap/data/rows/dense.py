@@ -37,7 +37,7 @@ class Dense(NamedTuple):
 
     def count(self, i: int) -> int:
         """The number of stored entries."""
-        return self.matrix.shape[1]
+        return self.matrix.shape[1]  # type: ignore[no-any-return]
 
     def entry(self, i: int, k: int) -> tuple[int, float]:
         """Column and value of the k-th stored entry."""

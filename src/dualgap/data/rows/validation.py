@@ -160,8 +160,11 @@ def _validate(rows: Rows, width: int, squares: Floats, first: int, last: int) ->
     _fill_squares(*_stretches(rows, first, last), squares[first:last])
     sound = (squares[first:last] >= 1e-200) & (squares[first:last] <= 1e200)  # NaN is not
     if not sound.all():
-        some = first + np.flatnonzero(~sound)  # rows without an entry, or with zeros only, are sound as well
-        some = some[np.diff(rows.starts)[some] > 0 if isinstance(rows, CSR) else rows.matrix[some].any(axis=1)]
+        some = first + np.flatnonzero(~sound)
+        if isinstance(rows, CSR):
+            some = some[rows.starts[some] < rows.starts[some + 1]]  # rows without an entry are sound as well,
+        else:
+            some = some[rows.matrix[some].any(axis=1)]  # and so are zeros
         fault, row = max((fault, row), _fault_of_values(rows, some)) if some.size else (fault, row)
     return fault, row
 
@@ -177,13 +180,13 @@ def _fault_of_columns(rows: CSR, width: int, first: int, last: int) -> tuple[int
         some = columns[p : p + _STRETCH + 1]
         if some.max() >= width:
             place = begin + p + int(np.argmax(some >= width))
-            return BROKEN, first + int(np.searchsorted(starts, place, side="right")) - 1
-        falls += np.count_nonzero(some[1:] <= some[:-1])
+            return BROKEN, first + int(np.searchsorted(starts[: count + 1], place, side="right")) - 1
+        falls += int(np.count_nonzero(some[1:] <= some[:-1]))
     if count < last - first:
         return BROKEN, first + count
     begins = starts[1:-1][starts[1:-1] > starts[:-2]] - begin  # from one row to the next columns may fall
     begins = begins[begins < end - begin]
-    falls -= np.count_nonzero(columns[begins] <= columns[begins - 1])
+    falls -= int(np.count_nonzero(columns[begins] <= columns[begins - 1]))
     return (UNORDERED, -1) if falls else (0, -1)
 
 

@@ -72,8 +72,7 @@ class Sweeps(NamedTuple):
     active_rows: Any  # uint32; the first ``cursor.active`` count, mostly in the order of the data
     schedule: Any  # uint32; the rows that this epoch visits, shuffled
     cooldown: Any  # uint8; see shrinking.py
-    # float32; change of a shrunk row's score since the anchor within which it surely stays shrunk; 0 for others
-    slack: Any
+    slack: Any  # float32; how far a shrunk row's score may move from the anchor's, to stay so; 0 for others
     anchor: Floats  # w when all rows were last looked at
     rng: Words
     cursor: Cursor
