@@ -90,7 +90,12 @@ def test_no_kernel_needs_text() -> None:
 
 @pytest.mark.parametrize(
     ("line", "wrong"),
-    [("a[:] = b", True), ("a[i, 2:] += b", True), ("raise ValueError(f'{a}')", True), ("a[i] = b[1:]", False)],
+    [
+        ("a[:] = b", True),
+        ("a[i, 2:] += b", True),
+        ("raise ValueError(f'{a}')", True),
+        ("a[i] = b[1:]", False),
+    ],
 )
 def test_what_needs_text_is_told(line: str, wrong: bool) -> None:
     (function,) = kernels(ast.parse(f"@kernel(fastmath=True)\ndef f(a, b, i):\n    {line}"))

@@ -47,8 +47,7 @@ def dense_again(rows: CSR | Dense, width: int) -> np.ndarray:
 
 @kernel
 def compiled_methods(rows: Any, i: int, scale: float, w: Any, moved: Any) -> Any:
-    rows.prefetch_offsets(i)
-    rows.prefetch_row(i)
+    rows.prefetch_rows(i, i)
     rows.prefetch_weights(i, w)
     rows.add(i, scale, moved)
     return rows.dot(i, w), rows.count(i)

@@ -1,4 +1,4 @@
-"""What Numba compiles for the first fits of a process: counted in a new process with an empty kernel cache."""
+"""What Numba compiles for the first fits of a process, found in a new process with an empty kernel cache."""
 
 from __future__ import annotations
 

@@ -206,12 +206,13 @@ def _evaluate(
         off = gamma(rows.count(i) + 4.0) * 1.01 * (length * size + abs(b)) + 4.0 * UNIT * (
             1.0 + abs(score) + abs(label)
         )
+        steep = abs(loss.derivative(label, score if bounded else score - off))
         if bounded:
-            steep = abs(loss.derivative(label, score)) + smoothness * off
+            steep += smoothness * off
             steep = steep if steep < lipschitz else lipschitz
         else:
-            left, steep = abs(loss.derivative(label, score - off)), abs(loss.derivative(label, score + off))
-            steep = steep if steep > left else left
+            other = abs(loss.derivative(label, score + off))
+            steep = other if other > steep else steep
         error += c * (1.01 * steep * off + 16.0 * UNIT * value)
         total, rest = two_sum(total, c * value)
         lost += rest

@@ -18,17 +18,15 @@ FAR, NEAR = 12, 5  # visits
 
 
 @inner
-def fetch_ahead(batch: Any, order: Any, position: int, end: int) -> int:
+def fetch_ahead(batch: Any, order: Any, position: int, end: int) -> None:
     """Ask for the rows of a batch that are visited `FAR` and `NEAR` places after ``position`` in
-    ``order[:end]``, or for the last one. Returns the row `FAR` places ahead, for whoever needs more of it.
+    ``order[:end]``, or for the last one.
     """
     ahead = order[position + FAR if position + FAR < end else end - 1]
-    batch.rows.prefetch_offsets(ahead)
     prefetch(batch.y, ahead)
     prefetch(batch.weight, ahead)
     prefetch(batch.squared_norms, ahead)
-    batch.rows.prefetch_row(order[position + NEAR if position + NEAR < end else end - 1])
-    return ahead  # type: ignore[no-any-return]
+    batch.rows.prefetch_rows(ahead, order[position + NEAR if position + NEAR < end else end - 1])
 
 
 @inner

@@ -92,7 +92,8 @@ class Hinge(NamedTuple):
         return y * (0.0 if a < 0.0 else 1.0 if a > 1.0 else a)
 
     def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
-        return boxed(y * score - self.margin, y * beta, 0.0, 1.0)
+        gradient, a = y * score - self.margin, y * beta
+        return (-INF if a <= 0.0 else gradient), (INF if a >= 1.0 else gradient)
 
 
 @loss_type

@@ -1,9 +1,9 @@
 """Rows: CSR, WideCSR (very many columns) or Dense. Nothing outside this package asks which.
 
 Methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``entry(i, k)``
-(the k-th of them), and, some visits ahead, ``prefetch_offsets(i)``, ``prefetch_row(i)`` (which reads these
-offsets) and ``prefetch_weights(i, w)`` (the entries of w at the row's first columns). Sums run in float64
-whatever the values are stored in.
+(the k-th of them), and, some visits ahead, ``prefetch_rows(far, near)`` (the offsets of one row, and what
+they tell of another) and ``prefetch_weights(i, w)`` (the entries of w at the row's first columns). Sums run
+in float64 whatever the values are stored in.
 """
 
 from __future__ import annotations

@@ -56,13 +56,10 @@ class CSR(NamedTuple):
         p = self.starts[i] + k
         return self.columns[p], np.float64(self.values[p])
 
-    def prefetch_offsets(self, i: int) -> None:
-        """Prefetch the offsets of the row."""
-        prefetch(self.starts, i)
-
-    def prefetch_row(self, i: int) -> None:
-        """Prefetch the entries of the row; its offsets must be in the cache."""
-        p, end = self.starts[i], self.starts[i + 1]
+    def prefetch_rows(self, far: int, near: int) -> None:
+        """Prefetch the offsets of row ``far`` and the entries of row ``near``, whose offsets are at hand."""
+        prefetch(self.starts, far)
+        p, end = self.starts[near], self.starts[near + 1]
         while p < end:
             prefetch(self.columns, p)
             prefetch(self.values, p)

@@ -43,14 +43,11 @@ class Dense(NamedTuple):
         """Column and value of the k-th stored entry."""
         return np.uint32(k), np.float64(self.matrix[i, k])  # type: ignore[return-value]
 
-    def prefetch_offsets(self, i: int) -> None:
-        """Nothing: the position of a row is computed."""
-
-    def prefetch_row(self, i: int) -> None:
-        """Prefetch the head of the row; the processor's own prefetcher sees the rest coming."""
+    def prefetch_rows(self, far: int, near: int) -> None:
+        """Prefetch the head of row ``near``; the processor's own prefetcher sees the rest coming."""
         width = self.matrix.shape[1]
         for j in range(0, width if width < 8 * LINE else 8 * LINE, LINE):
-            prefetch(self.matrix[i], j)
+            prefetch(self.matrix[near], j)
 
     def prefetch_weights(self, i: int, w: Floats) -> None:
         """Nothing: w is read in order, which the processor's own prefetcher sees coming."""

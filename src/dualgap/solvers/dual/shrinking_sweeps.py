@@ -227,14 +227,16 @@ def sweep(
                 for k in range(size):
                     schedule[here + k], schedule[there + k] = schedule[there + k], schedule[here + k]
         window = active if active < WINDOW else WINDOW if active >> 6 < WINDOW else active >> 6
-        while position < scheduled and visits < stop and not (paused or solved):
+        end = position + stop - visits
+        end = end if end < scheduled else scheduled
+        while position < end:
             ahead = schedule[position + FAR if position + FAR < scheduled else scheduled - 1]
-            rows.prefetch_offsets(ahead)
             prefetch(beta, ahead)
             prefetch(y, ahead)
             prefetch(weight, ahead)
             prefetch(squared_norms, ahead)
-            rows.prefetch_row(schedule[position + NEAR if position + NEAR < scheduled else scheduled - 1])
+            near = schedule[position + NEAR if position + NEAR < scheduled else scheduled - 1]
+            rows.prefetch_rows(ahead, near)
             i = np.int64(schedule[position])
             position += 1
             if position < scheduled:
@@ -259,6 +261,8 @@ def sweep(
                         solved = gap <= SOLVED * known
                     else:
                         known = gap
+                    if paused or solved:
+                        end = position  # with this visit
             low, high = loss.dual_subdifferential(label, score, before)
             if shrinking and foresight == 0.0 and low < 0.0 < high:
                 cooldown[i] = SHRUNK
