@@ -100,7 +100,6 @@ class View:
     weight: Floats
     threads: int = 1
     in_memory = True
-    target_weights = None
 
     @property
     def rows(self) -> Rows:
@@ -131,6 +130,13 @@ class View:
     def total_weight(self) -> float:
         """The sum of the weights."""
         return total_of(self.weight)
+
+    @cached_property
+    def target_weights(self) -> list[tuple[float, float]] | None:
+        """The total weights of the labels -1 and +1; None where there are other targets."""
+        if np.any(np.abs(self.y) != 1.0):
+            return None
+        return [(label, total_of(self.weight[self.y == label])) for label in (-1.0, 1.0)]
 
     @cached_property
     def epoch_size(self) -> int:

@@ -14,6 +14,15 @@ Offsets: TypeAlias = npt.NDArray[np.int64]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 
+def writable(array: Any) -> Floats:
+    """A writable, C-contiguous float64 array: the array itself, or a copy where it is not so.
+
+    For the vectors that rows are multiplied with and added to: were some of them read-only, ``dot`` would be
+    compiled twice.
+    """
+    return np.require(array, dtype=np.float64, requirements=["C", "A", "W"])
+
+
 def canonical(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """A read-only, C-contiguous, aligned view of native byte order; a copy only where the array is not so
     already.

@@ -2,6 +2,7 @@
 ``_KernelCache`` needs: the attribute `_cache` of a dispatcher, and how a compiled function is taken apart.
 
 - ``kernel`` compiles a hot loop: cached on disk, GIL released, IEEE division.
+- ``inner`` lets kernels call a function, compiled into them; called from Python it is plain Python.
 - ``kernel_type`` lets compiled kernels call the methods of a ``NamedTuple`` class (a loss, a kind of rows).
 - ``prefetch`` asks the processor to fetch an array element that will be needed soon.
 - ``product`` has all 128 bits of a product of two words, ``put_word`` stores 8 bytes at once.
@@ -19,6 +20,7 @@ of the kernels that its file imports, directly or not, and the files of the type
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import inspect
 import pickle
@@ -37,7 +39,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
-from numba.extending import intrinsic, overload_method
+from numba.extending import intrinsic, overload_method, register_jitable
 
 from . import compiling
 from .kernel_cache import SUFFIX, cache_root, folder_name, load, store
@@ -102,9 +104,12 @@ def made_of(namespace: dict[str, Any], found: set[str] | None = None) -> set[str
     """Files of the kernels in a module's namespace, and of those that they in turn may call."""
     found = set() if found is None else found
     for value in namespace.values():
-        if isinstance(value, Dispatcher) and value.py_func.__code__.co_filename not in found:
-            found.add(value.py_func.__code__.co_filename)
-            made_of(value.py_func.__globals__, found)
+        function: Any = value.py_func if isinstance(value, Dispatcher) else value
+        if inspect.isfunction(function) and (function is not value or function in _inner):
+            file = function.__code__.co_filename
+            if file not in found:
+                found.add(file)
+                made_of(function.__globals__, found)
     return found
 
 
@@ -180,11 +185,67 @@ def kernel(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]
     """Compile a hot loop: cached on disk, GIL released, IEEE division."""
     if function is None:
         return functools.partial(kernel, **options)
-    dispatcher: Any = njit(nogil=True, error_model="numpy", **options)(function)
+    dispatcher: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     if compiled:
         dispatcher._cache = _KernelCache(function)
     return dispatcher  # type: ignore[no-any-return]
 
+
+# What only kernels call compiles in four fifths of the time without wrappers for Python and C.
+_NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+_inner: set[Callable[..., Any]] = set()
+
+
+@overload
+def inner(function: F, /) -> F: ...
+@overload
+def inner(function: None = None, /, **options: Any) -> Callable[[F], F]: ...
+def inner(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+    """Let kernels call a function: it is compiled into each of them. Called from Python it is plain Python.
+
+    It is always inlined: an array handed to a function that is not costs two atomic operations in every call.
+    """
+    if function is None:
+        return functools.partial(inner, **options)
+    _inner.add(function)
+    _digest(function.__code__.co_filename)
+    register_jitable(forceinline=True, **_NO_WRAPPERS, **options)(function)
+    return function
+
+
+class _Compilations(numba_event.Listener):  # type: ignore[misc]
+    """Keeps the garbage collector off while kernels of this package compile, which saves a tenth of the time.
+
+    A compilation makes hundreds of thousands of objects that stay, and the collector goes through them again
+    and again. Numba reports compilations under its global lock, so no two threads are in here at once.
+    """
+
+    depth = 0
+    was_on = False
+
+    def _is_ours(self, reported: Any) -> bool:
+        module = reported.data["dispatcher"].py_func.__module__
+        return str(module).partition(".")[0] == __name__.partition(".")[0]
+
+    def on_start(self, event: Any) -> None:
+        """A compilation begins, perhaps within another."""
+        if self._is_ours(event):
+            if self.depth == 0:
+                self.was_on = gc.isenabled()
+                gc.disable()
+            self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """It has ended, perhaps with an error."""
+        if self._is_ours(event):
+            self.depth -= 1
+            if self.depth == 0 and self.was_on:
+                gc.enable()
+
+
+if compiled:
+    numba_event.register("numba:compile", _Compilations())
 
 _methods: dict[
     str, tuple[set[type], list[str]]
@@ -217,8 +278,7 @@ def _attach(name: str, method: Callable[..., Any]) -> None:
         return getattr(self.instance_class, name) if self.instance_class in classes else None
 
     implement.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]  # Numba rejects a bare *args
-    # only kernels call these: without wrappers for Python and C they compile in four fifths of the time
-    options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options = {"forceinline": True, **_NO_WRAPPERS}
     for tuple_type in (types.NamedTuple, types.NamedUniTuple):
         overload_method(tuple_type, name, jit_options=options)(implement)
 

@@ -197,7 +197,8 @@ def _count_votes(
     gain = rho2 + bias_step
     dense = np.zeros(d)
     for row in range(votes.shape[0]):
-        dense[:] = 0.0
+        for j in range(d):
+            dense[j] = 0.0
         rows.add(row, 1.0, dense)
         score = 0.0
         for k in range(mistakes.shape[0]):

@@ -16,13 +16,14 @@ three quarters of them and more.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add
 from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ...core.losses import smoothed_curvature
 from ...core.problem import Problem
+from ...data.rows import entries_where
 from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
@@ -59,13 +60,14 @@ class Quadratic:
         self.reused = np.zeros(self.source.n)
         self.visits = self.entries = self.products = 0
 
-        def visit(part: Part) -> Any:
-            scale, span = 1.0 / problem.total_weight, part.span
-            own = smoothing.of(part)
-            return np.array(_curvatures(part.batch, problem.loss, own, scores[span], scale, self.h[span]))
+        def visit(part: Part) -> int:
+            rows, y, weight, _ = part.batch
+            _, curvature = smoothing.of(part).duals_and_curvatures(y, problem.loss, scores[part.span])
+            self.h[part.span] = 1.0 / problem.total_weight * weight * curvature
+            return entries_where(rows, self.h[part.span] > 0.0)
 
-        curved, entries = self.source.reduce(visit, np.add)
-        self.curved, self.curved_entries = int(curved), int(entries)  # rows of h > 0, and what they hold
+        self.curved_entries = int(self.source.reduce(visit, add))  # of the rows of h > 0
+        self.curved = int(np.count_nonzero(self.h > 0.0))
 
     def promised_gap(self, gradient: Floats) -> float:
         """The gap at a point of this gradient, times 2; that of a free bias is fitted away."""
@@ -117,7 +119,7 @@ class Quadratic:
 
         def visit(part: Part) -> Floats:
             total = np.zeros(p.size)
-            _product(part.batch.rows, self.h[part.span], p, self.lift, scores[part.span], total)
+            _multiply(part.batch.rows, self.h[part.span], p, self.lift, scores[part.span], total)
             return total
 
         product = self.source.reduce(visit, np.add)
@@ -131,7 +133,7 @@ class Quadratic:
         """X v where h = 0."""
 
         def visit(part: Part) -> None:
-            _complete(part.batch.rows, self.h[part.span], v, self.lift, along[part.span])
+            _multiply(part.batch.rows, self.h[part.span], v, self.lift, along[part.span], np.zeros(0))
 
         self.source.reduce(visit, lambda left, right: None)
         self.visits += self.source.n - self.curved
@@ -199,38 +201,19 @@ class Quadratic:
 
 
 @kernel
-def _curvatures(
-    batch: Any, loss: Any, smoothing: Any, scores: Floats, scale: float, h: Floats
-) -> tuple[int, int]:
-    """Fill in h; the number of rows with h > 0, and of their entries."""
-    rows, y, weight, _ = batch
-    gamma, centre = smoothing
-    curved = entries = 0
-    for i in range(y.shape[0]):
-        h[i] = scale * weight[i] * smoothed_curvature(loss, gamma, centre, i, y[i], scores[i])
-        if h[i] > 0.0:
-            curved += 1
-            entries += rows.count(i)
-    return curved, entries
-
-
-@kernel
-def _product(rows: Any, h: Floats, p: Floats, lift: float, scores: Floats, product: Floats) -> None:
-    """``scores = X p`` and ``product += X' h X p`` over the rows of h > 0."""
+def _multiply(rows: Any, h: Floats, p: Floats, lift: float, scores: Floats, product: Floats) -> None:
+    """``scores = X p`` and ``product += X' h X p`` over the rows of h > 0; where ``product`` is empty,
+    ``scores = X p`` over the other rows.
+    """
     last = p.shape[0] - 1
+    whole = product.shape[0] > 0
     for i in range(h.shape[0]):
-        if h[i] > 0.0:
+        if (h[i] > 0.0) == whole:
             score = rows.dot(i, p) + lift * p[last]
             scores[i] = score
-            rows.add(i, h[i] * score, product)
-            product[last] += lift * h[i] * score
-
-
-@kernel
-def _complete(rows: Any, h: Floats, v: Floats, lift: float, scores: Floats) -> None:
-    for i in range(h.shape[0]):
-        if h[i] == 0.0:
-            scores[i] = rows.dot(i, v) + lift * v[v.shape[0] - 1]
+            if whole:
+                rows.add(i, h[i] * score, product)
+                product[last] += lift * h[i] * score
 
 
 @kernel
