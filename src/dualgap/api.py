@@ -5,19 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from inspect import signature
+from functools import cache
+from inspect import Signature, signature
 from typing import Any
 
 from .core.bias import Bias
 from .core.losses import Loss
 from .core.problem import Point
 from .models.model import Model
+from .outcome import Outcome
 from .preparing import prepared_run
 from .runtime.errors import TrivialModelWarning
 from .training.callbacks import Callback
 from .training.interruption import CtrlC
 from .training.jobs import Job
-from .training.outcome import Outcome
 from .training.records import Record
 from .training.run import Run
 from .training.running import Running, running, solve
@@ -144,7 +145,8 @@ def fit(
     -------
     Outcome
         ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``,
-        ``run``. ``trace`` has a `Record` for every certificate. ``dual`` holds one signed number beta_i a
+        ``run``. ``model`` is a `Model`, which predicts, is saved and verified. ``trace`` has a `Record` for
+        every certificate. ``dual`` holds one signed number beta_i a
         row: ``w(beta) = C sum_i c_i beta_i x_i``, and the lower bound is ``-C sum_i c_i phi*(-beta_i) - 1/2
         |w(beta)|^2``, which for the hinge, where beta_i lies between 0 and y_i, is ``C sum_i c_i y_i beta_i -
         1/2 |w(beta)|^2`` (given ``lam``: C = 1/(lam N), and the bound times lam). Ctrl-C ends a run early
@@ -159,6 +161,11 @@ def fit(
     return task.named(outcome)
 
 
+@cache
+def _signature() -> Signature:
+    return signature(fit)
+
+
 def job(
     key: Any,
     X: Any,
@@ -171,7 +178,7 @@ def job(
 
     ``adapt`` makes of the solver one that takes turns with others, and says how many visits a turn has.
     """
-    bound = signature(fit).bind(X, y, **arguments)
+    bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
     task, rules, settings, callbacks = prepared_run(bound.arguments)
     if adapt is not None:
@@ -191,10 +198,10 @@ def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
 
     Takes all that ``fit`` takes. Bad data and bad options raise the same errors as in ``fit``.
     """
-    bound = signature(fit).bind(X, y, **arguments)
+    bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
     task = prepared_run(bound.arguments).task
-    problem, solver = task.problem, task.solver
+    problem, solver = task.problem, task.solver.at_work(None)
     source, size = problem.source, Size.of(problem)
     share = size.evaluation_cost() / size.training_cost(size.epoch)
     chosen = f" (chosen as {task.auto_reason})" if task.auto_reason else ""
@@ -208,5 +215,5 @@ def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
         f"lam = {problem.lam:.6g}",
         f"at w = 0 the objective is {problem.value_at_zero:.6g} in mean form{in_c_form}",
         f"a certificate costs about as much as {share:.2g} epochs; {often}",
-        *solver.plan(problem, task.tol),
+        *task.solver.plan(problem, task.tol),
     ]

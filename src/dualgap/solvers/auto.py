@@ -10,6 +10,7 @@ from . import make_solver
 from .forecasts import Forecast
 from .switching import Switching
 
+SURE = 0.8  # how much cheaper a method of second order must be expected to be, to begin with it
 FIRST_GAP, FIRST_TOL = 10.0, 1e-3  # between which a run is forecast before there is anything to see
 
 
@@ -37,6 +38,6 @@ def switching(problem: Problem, seed: int) -> tuple[Switching, str]:
     )
     coordinates = forecast.prior("dcd", FIRST_GAP, FIRST_TOL)
     smooth = isfinite(loss.smoothness)
-    if smooth and forecast.prior(second.name, FIRST_GAP, FIRST_TOL) <= coordinates:
+    if smooth and forecast.prior(second.name, FIRST_GAP, FIRST_TOL) <= SURE * coordinates:
         return Switching(first, second, 1), f"few passes of second order suit {shape}"
     return Switching(first, second, 0), f"many cheap steps suit {shape}"

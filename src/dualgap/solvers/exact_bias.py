@@ -136,9 +136,9 @@ class ExactBiasSolver(Solver[State]):
         """With the inner solver's choice."""
         return ExactBiasSolver(self.inner.resolved(problem))
 
-    def at_work(self, state: State) -> AnySolver:
+    def at_work(self, state: State | None) -> AnySolver:
         """With the inner solver that is at work."""
-        return ExactBiasSolver(self.inner.at_work(state.inner))
+        return ExactBiasSolver(self.inner.at_work(None if state is None else state.inner))
 
     def fresh_like(self, problem: Problem, state: State) -> State:
         """With a first state of the inner solver's."""

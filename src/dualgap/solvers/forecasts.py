@@ -19,10 +19,11 @@ from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..training.schedule import Size
 from .second_order.direct import FLOPS, cost
-from .second_order.quadratic import CUBES, EFFORT
+from .second_order.quadratic import CUBES, EFFORT, MOST_DIRECT
 
-ENTRY = 1.3  # nanoseconds for an entry that a pass reads in order
+ENTRY, BLAS_ENTRY = 1.3, 0.5  # nanoseconds for an entry that a pass reads in order
 MOST_DECADES = 1e4  # of the gap, that a method of second order takes more steps for
+TALL, SQUARE = 150, 5  # rows a column
 CURVED_WITH_KINKS = 0.4  # the part of the rows that Newton's method has in its products
 INTERIOR_STEPS = 12.0
 ITERATED_STEP = 100.0  # nanoseconds for a dual step without a closed form
@@ -67,7 +68,10 @@ class Forecast(NamedTuple):
             return (2.0 + 4.0 * decades) * (self.coordinates(self.size.epoch) + 0.3 * self.evaluation)
         if name == "interior-point":
             return INTERIOR_STEPS * self.interior_step
-        steps = 1.5 + 0.7 * decades if self.smooth else 6.0 + 4.0 * decades
+        steps = 1.5 + 0.7 * decades
+        if not self.smooth:  # the more rows a column, the sooner it is known which ones matter
+            ratio = self.size.n / self.size.d
+            steps = (3.0 if ratio >= TALL else 6.0 if ratio >= SQUARE else 9.0) * (1.0 + 0.7 * decades)
         return steps * self.newton_step
 
     @property
@@ -81,20 +85,21 @@ class Forecast(NamedTuple):
         if d**3 <= CUBES * nnz:
             whole = cost(int(curved * n), int(curved * nnz), d, self.sparse) if d <= n else inf
             products, factors = 3.0, min(whole, EFFORT * nnz) + d**3 / (3.0 * FLOPS)
-        elif d <= n and cost(n, nnz, d, self.sparse) <= 2.0 * products * nnz:
-            products, factors = 1.0, cost(int(curved * n), int(curved * nnz), d, self.sparse)
+        elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * nnz:
+            products, factors = 1.0, cost(int(curved * n) if d <= n else n, int(curved * nnz), d, self.sparse)
         return self.evaluation + 2.0 * products * curved * ENTRY * nnz + factors + 30.0 * n
 
     @property
     def interior_step(self) -> float:
         """Of the interior point method: an evaluation, four products, factors, and vectors."""
         n, d, nnz, _ = self.size
-        return self.evaluation + 8.0 * ENTRY * nnz + 100.0 * self.ramps * n + cost(n, nnz, d, self.sparse)
+        entry = ENTRY if self.sparse else BLAS_ENTRY
+        return self.evaluation + 8.0 * entry * nnz + 100.0 * self.ramps * n + cost(n, nnz, d, self.sparse)
 
     @property
     def second(self) -> str:
         """The method of second order that suits the problem."""
-        if not self.ramps or self.size.n == 0 or min(self.size.n, self.size.d) > 5_000:
+        if not self.ramps or min(self.size.n, self.size.d) > MOST_DIRECT:
             return "newton"
         interior, newton = (self.prior(name, 10.0, 1e-3) for name in ("interior-point", "newton"))
         return "interior-point" if interior < newton else "newton"

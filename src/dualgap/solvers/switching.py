@@ -106,9 +106,23 @@ class Switching(Solver[State]):
         """One of the two."""
         return self.second if active else self.first
 
-    def at_work(self, state: State) -> AnySolver:
-        """The one at work."""
-        return self.solver(state.active)
+    def at_work(self, state: State | None) -> AnySolver:
+        """The one at work, or the one that begins."""
+        return self.solver(self.begins if state is None else state.active)
+
+    def check(self, problem: Problem, visits: float) -> None:
+        """Both must suit the data."""
+        self.first.check(problem, visits)
+        self.second.check(problem, visits)
+
+    def plan(self, problem: Problem, tol: float) -> list[str]:
+        """What the one that begins has to say, and when the other one takes over."""
+        this, other = self.solver(self.begins), self.solver(1 - self.begins)
+        return [
+            *this.plan(problem, tol),
+            f"where certificates show that {this.name} would take over {MARGIN:g} times the work that "
+            f"{other.name} is expected to need, {other.name} goes on from there",
+        ]
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin with the method that the data suggest."""

@@ -130,9 +130,9 @@ class Solver(ABC, Generic[S]):
         """The solver that trains on this problem, usually this one; called once the problem is known."""
         return self
 
-    def at_work(self, state: S) -> AnySolver:
-        """The solver that makes the steps of a state: this one, unless it has others work for it; for
-        records.
+    def at_work(self, state: S | None) -> AnySolver:
+        """The solver that makes the steps of a state, or the first ones where there is none yet; usually this
+        one. Called for every record.
         """
         return self
 

@@ -20,6 +20,7 @@ from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.losses import LOSSES, smoothed_curvature, smoothed_dual
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import view
+from dualgap.solvers.second_order.direct import Hessians
 from dualgap.solvers.second_order.quadratic import Quadratic
 from dualgap.solvers.second_order.smoothed_losses import (
     Direction,
@@ -218,7 +219,7 @@ def test_products_and_the_whole_sample_are_those_of_the_hessian(loss: str, bias:
     problem, (X, _, _) = setting(loss, bias), arrays(loss)
     rng = np.random.default_rng(0)
     w = rng.normal(size=5)
-    quadratic = Quadratic(problem, AS_IT_IS, X @ w, 50)
+    quadratic = Quadratic(problem, AS_IT_IS, X @ w, 50, Hessians.of(problem))
     H = hessian(problem, X, quadratic)
     p = rng.normal(size=6)
     scores, product = quadratic.product(p)
@@ -231,7 +232,7 @@ def test_products_and_the_whole_sample_are_those_of_the_hessian(loss: str, bias:
 def test_a_sample_stands_for_all_rows() -> None:
     """Rows that differ greatly in h: a sample of a tenth is as large as asked for, and close to H."""
     problem, (X, _, _) = setting("logistic", n=20_000), arrays("logistic", n=20_000)
-    quadratic = Quadratic(problem, AS_IT_IS, X @ np.array([8.0, 0.0, -3.0, 0.0, 0.0]), 50)
+    quadratic = Quadratic(problem, AS_IT_IS, X @ np.array([8.0, 0.0, -3.0, 0.0, 0.0]), 50, Hessians.of(problem))
     assert quadratic.curved > 10_000
     stride = quadratic.stride(1000)
     large = quadratic.h >= stride

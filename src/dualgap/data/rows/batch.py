@@ -35,15 +35,21 @@ def slice_rows(rows: Rows, first: int, last: int) -> Rows:
     return Dense(rows.matrix[first:last])
 
 
+def entries_where(rows: Rows, chosen: Any) -> int:
+    """The number of stored entries of the chosen rows, one truth value a row."""
+    if isinstance(rows, CSR):
+        return int(np.sum(np.diff(rows.starts), where=chosen))
+    return int(np.count_nonzero(chosen) * rows.matrix.shape[1])
+
+
 def entry_count(rows: Rows) -> int:
     """The number of stored entries."""
     return int(rows.starts[-1] - rows.starts[0]) if isinstance(rows, CSR) else rows.matrix.size
 
 
 def as_matrix(rows: Rows, d: int) -> Any:
-    """All rows, of d columns, as a NumPy array or a SciPy CSR array; nothing is copied that is float64."""
+    """All rows, of d columns, as a NumPy array or a SciPy CSR array; nothing is copied."""
     if not isinstance(rows, CSR):
-        return np.asarray(rows.matrix, dtype=np.float64)
-    values = np.asarray(rows.values, dtype=np.float64)
+        return rows.matrix
     columns = rows.columns.view(np.int32)  # d < 2^31
-    return sp.csr_array((values, columns, rows.starts), shape=(row_count(rows), d), copy=False)
+    return sp.csr_array((rows.values, columns, rows.starts), shape=(row_count(rows), d), copy=False)

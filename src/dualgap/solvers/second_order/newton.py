@@ -32,7 +32,8 @@ from ...runtime.counts import Counts
 from ...runtime.threads import blas_threads
 from ...training.solver import Capabilities, Solver, Status, Steps
 from ..dual.start import dual_start
-from .quadratic import SAMPLE, Quadratic
+from .direct import Hessians
+from .quadratic import SAMPLE, Quadratic, with_bias
 from .smoothed_losses import (
     Direction,
     Smoothing,
@@ -48,6 +49,7 @@ FIRST_GAMMA = 4.0  # in units of a typical target
 GAMMA_FALL = 0.5  # factor of gamma when the centre moves
 NEAR = 3.0  # it does where the distance to the smoothed optimum is this part of what the smoothing leaves
 MAX_PRODUCTS = 2  # of a step, beyond which the next sample is larger, and factors may cost more
+MOST_SAMPLE = 2**30
 LARGE = 64  # columns from which on BLAS makes use of threads
 
 
@@ -65,7 +67,7 @@ class State(NamedTuple):
     @property
     def place(self) -> Floats:
         """w and b as one vector."""
-        return np.append(self.w, self.b)
+        return with_bias(self.w, self.b)
 
 
 class Gradient(NamedTuple):
@@ -116,15 +118,21 @@ class Newton(Solver[State]):
     @contextmanager
     def _opened(self, problem: Problem) -> Iterator[Steps[State]]:
         with blas_threads(problem.source.threads) if problem.source.d >= LARGE else nullcontext():
-            yield self
+            yield _Opened(self, Hessians.of(problem))
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """One step of Newton's method, whatever the budget."""
+        return self.step_with(Hessians.of(problem), problem, state, news)
+
+    def step_with(
+        self, hessians: Hessians, problem: Problem, state: State, news: Evaluation | None
+    ) -> tuple[State, Status]:
+        """The same with what factorises, which keeps what is the same in every step."""
         found = _gradient(problem, state, news)
         place, of_dual, scores, value, smoothing, entries = found
-        quadratic = Quadratic(problem, smoothing, scores, state.sample)
+        quadratic = Quadratic(problem, smoothing, scores, state.sample, hessians)
         gradient = quadratic.ridge * (place - of_dual)  # 0 for a free bias, which is fitted
         v, along = quadratic.minimise(gradient, value, state.tol)
         pull = quadratic.ridge * v
@@ -142,7 +150,7 @@ class Newton(Solver[State]):
             b=float(place[-1]) + shift,
             scores=scores,
             smoothing=smoothing,
-            sample=state.sample * max(1, quadratic.products // MAX_PRODUCTS),
+            sample=min(state.sample * max(1, quadratic.products // MAX_PRODUCTS), MOST_SAMPLE),
             counts=Counts(
                 state.counts.visits + quadratic.visits + problem.epoch_size,
                 state.counts.updates + 1,
@@ -157,6 +165,20 @@ class Newton(Solver[State]):
         return Point(state.w, state.b, duals(problem, state.smoothing, state.scores))
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """The steps of a run, with what is the same in each."""
+
+    solver: Newton
+    hessians: Hessians
+
+    def step(
+        self, problem: Problem, state: State, budget: int, news: Evaluation | None
+    ) -> tuple[State, Status]:
+        """As `Newton.step`."""
+        return self.solver.step_with(self.hessians, problem, state, news)
+
+
 def _gradient(problem: Problem, state: State, news: Evaluation | None) -> Gradient:
     """The gradient at the present point, from its evaluation if there is one.
 
@@ -168,10 +190,10 @@ def _gradient(problem: Problem, state: State, news: Evaluation | None) -> Gradie
     beta = duals(problem, smoothing, state.scores) if news is None or kinks else np.zeros(0)
     if news is None:
         scores, entries, value = state.scores, problem.source.nnz, problem.value_at_zero
-        of_dual = np.append(*problem.model_of(beta, state.b))
+        of_dual = with_bias(*problem.model_of(beta, state.b))
     else:
         scores, entries, value = news.scores, 0, news.primal
-        of_dual = np.append(news.w_of_dual, news.b)
+        of_dual = with_bias(news.w_of_dual, news.b)
     if kinks and _is_near(problem, place - of_dual, scores, beta):
         smoothing = Smoothing(GAMMA_FALL * smoothing.gamma, beta)
         shift = fitted_bias(problem, smoothing, scores)
@@ -180,7 +202,7 @@ def _gradient(problem: Problem, state: State, news: Evaluation | None) -> Gradie
         change = duals(problem, smoothing, scores)
         change -= beta
         w_move, b_move = problem.model_of(change, centre)
-        of_dual = np.append(of_dual[:-1] + w_move, of_dual[-1] + b_move - centre)
+        of_dual = with_bias(of_dual[:-1] + w_move, of_dual[-1] + b_move - centre)
         entries += changed_entries(problem, change)
     return Gradient(place, of_dual, scores, value, smoothing, entries)
 

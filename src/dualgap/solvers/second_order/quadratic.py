@@ -16,18 +16,17 @@ three quarters of them and more.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
-from ...core.losses import smoothed_curvature
 from ...core.problem import Problem
-from ...data.rows import CSR, as_matrix
+from ...data.rows import entries_where
 from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
-from . import direct
+from .direct import Hessians, cholesky, cost
 from .smoothed_losses import Smoothing
 
 FORCING = 0.1  # conjugate gradients end where the residual is this part of the gradient
@@ -40,27 +39,38 @@ CUBES = 240  # d^3, likewise: what the factors may cost
 MOST_DIRECT = 5000  # rows or columns of a Hessian that is factorised whole: 200 MB
 
 
+def with_bias(w: Floats, b: float) -> Floats:
+    """w and b as one vector. (np.append takes five times as long for few columns.)"""
+    joined = np.empty(w.size + 1)
+    joined[:-1] = w
+    joined[-1] = b
+    return joined
+
+
 class Quadratic:
     """The model at the point of these scores; it counts the rows and entries that its products read."""
 
-    def __init__(self, problem: Problem, smoothing: Smoothing, scores: Floats, sample: int) -> None:
-        self.problem, self.source, self.sample = problem, problem.source, sample
+    def __init__(
+        self, problem: Problem, smoothing: Smoothing, scores: Floats, sample: int, hessians: Hessians
+    ) -> None:
+        self.problem, self.source, self.sample, self.hessians = problem, problem.source, sample, hessians
         strength = problem.bias.strength(problem.lam)
         self.lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
         self.strength = strength if strength < np.inf else 1.0
         self.exact = problem.loss.quadratic
-        self.ridge = np.append(np.full(self.source.d, problem.lam), self.strength)
+        self.ridge = with_bias(np.full(self.source.d, problem.lam), self.strength)
         self.h = np.empty(self.source.n)
         self.reused = np.zeros(self.source.n)
         self.visits = self.entries = self.products = 0
 
-        def visit(part: Part) -> Any:
-            scale, span = 1.0 / problem.total_weight, part.span
-            own = smoothing.of(part)
-            return np.array(_curvatures(part.batch, problem.loss, own, scores[span], scale, self.h[span]))
+        def visit(part: Part) -> int:
+            rows, y, weight, _ = part.batch
+            _, curvature = smoothing.of(part).duals_and_curvatures(y, problem.loss, scores[part.span])
+            self.h[part.span] = 1.0 / problem.total_weight * weight * curvature
+            return entries_where(rows, self.h[part.span] > 0.0)
 
-        curved, entries = self.source.reduce(visit, np.add)
-        self.curved, self.curved_entries = int(curved), int(entries)  # rows of h > 0, and what they hold
+        self.curved_entries = int(self.source.reduce(visit, add))  # of the rows of h > 0
+        self.curved = int(np.count_nonzero(self.h > 0.0))
 
     def promised_gap(self, gradient: Floats) -> float:
         """The gap at a point of this gradient, times 2; that of a free bias is fitted away."""
@@ -112,7 +122,7 @@ class Quadratic:
 
         def visit(part: Part) -> Floats:
             total = np.zeros(p.size)
-            _product(part.batch.rows, self.h[part.span], p, self.lift, scores[part.span], total)
+            _multiply(part.batch.rows, self.h[part.span], p, self.lift, scores[part.span], total)
             return total
 
         product = self.source.reduce(visit, np.add)
@@ -126,7 +136,7 @@ class Quadratic:
         """X v where h = 0."""
 
         def visit(part: Part) -> None:
-            _complete(part.batch.rows, self.h[part.span], v, self.lift, along[part.span])
+            _multiply(part.batch.rows, self.h[part.span], v, self.lift, along[part.span], np.zeros(0))
 
         self.source.reduce(visit, lambda left, right: None)
         self.visits += self.source.n - self.curved
@@ -134,12 +144,11 @@ class Quadratic:
 
     def preconditioner(self) -> Callable[[Floats], Floats]:
         """What solves H z = r cheaply and roughly."""
-        d, effort = self.source.d, EFFORT * self.sample / SAMPLE * self.source.nnz
-        (part,) = self.source.parts()
-        price = direct.cost(self.curved, self.curved_entries, d, isinstance(part.batch.rows, CSR))
-        if d <= min(self.curved, MOST_DIRECT) and price <= effort:
-            solve = direct.Hessians(as_matrix(part.batch.rows, d), self.ridge, self.lift).factorised(self.h)
+        n, d, effort = self.source.n, self.source.d, EFFORT * self.sample / SAMPLE * self.source.nnz
+        price = cost(self.curved if d <= n else n, self.curved_entries, d, self.hessians.sparse)
+        if min(n, d) <= MOST_DIRECT and (d <= self.curved or n < d) and price <= effort:
             self.entries += int(price)
+            solve = self.hessians.factorised(self.h)
             if solve is not None:
                 return solve
         pairs = (self.curved_entries / max(1, self.curved)) ** 2 / 2.0
@@ -166,18 +175,15 @@ class Quadratic:
 
         Scaled to a diagonal of 1 it is factorised with a little more there: columns may depend on each other.
         """
-        matrix = np.zeros((self.source.d + 1, self.source.d + 1))
+        width = self.source.d + 1
+        matrix = np.zeros((width, width))
         (part,) = self.source.parts()
         self.entries += int(_sample(part.batch.rows, self.h, self.stride(rows), self.lift, matrix))
-        matrix += np.triu(
-            matrix, 1
-        ).T  # rows may list their columns in any order; below the diagonal is all there
-        matrix[np.diag_indices_from(matrix)] += self.ridge
-        matrix[-1, -1] = matrix[-1, -1] or 1.0  # a free bias where no row is curved
-        try:
-            return direct.cholesky(matrix)
-        except scipy.linalg.LinAlgError:
-            return None
+        diagonal = matrix.diagonal() + self.ridge
+        diagonal[-1] = diagonal[-1] or 1.0  # a free bias where no row is curved
+        matrix += matrix.T  # rows may list their columns in any order; below the diagonal is all there
+        matrix.reshape(-1)[:: width + 1] = diagonal
+        return cholesky(matrix)
 
     def stride(self, rows: int) -> float:
         """Such that all rows of h >= stride, and one wherever the sum of the others passes it, are so
@@ -197,38 +203,19 @@ class Quadratic:
 
 
 @kernel
-def _curvatures(
-    batch: Any, loss: Any, smoothing: Any, scores: Floats, scale: float, h: Floats
-) -> tuple[int, int]:
-    """Fill in h; the number of rows with h > 0, and of their entries."""
-    rows, y, weight, _ = batch
-    gamma, centre = smoothing
-    curved = entries = 0
-    for i in range(y.shape[0]):
-        h[i] = scale * weight[i] * smoothed_curvature(loss, gamma, centre, i, y[i], scores[i])
-        if h[i] > 0.0:
-            curved += 1
-            entries += rows.count(i)
-    return curved, entries
-
-
-@kernel
-def _product(rows: Any, h: Floats, p: Floats, lift: float, scores: Floats, product: Floats) -> None:
-    """``scores = X p`` and ``product += X' h X p`` over the rows of h > 0."""
+def _multiply(rows: Any, h: Floats, p: Floats, lift: float, scores: Floats, product: Floats) -> None:
+    """``scores = X p`` and ``product += X' h X p`` over the rows of h > 0; where ``product`` is empty,
+    ``scores = X p`` over the other rows.
+    """
     last = p.shape[0] - 1
+    whole = product.shape[0] > 0
     for i in range(h.shape[0]):
-        if h[i] > 0.0:
+        if (h[i] > 0.0) == whole:
             score = rows.dot(i, p) + lift * p[last]
             scores[i] = score
-            rows.add(i, h[i] * score, product)
-            product[last] += lift * h[i] * score
-
-
-@kernel
-def _complete(rows: Any, h: Floats, v: Floats, lift: float, scores: Floats) -> None:
-    for i in range(h.shape[0]):
-        if h[i] == 0.0:
-            scores[i] = rows.dot(i, v) + lift * v[v.shape[0] - 1]
+            if whole:
+                rows.add(i, h[i] * score, product)
+                product[last] += lift * h[i] * score
 
 
 @kernel
