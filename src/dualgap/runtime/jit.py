@@ -56,6 +56,7 @@ TYPES = (
     "core/losses/regression.py",
     "core/geometry.py",
     "core/bounds.py",
+    "solvers/dual/gap_estimate.py",
     "solvers/order.py",
     "solvers/primal/rates.py",
     "solvers/primal/slopes.py",
