@@ -3,6 +3,7 @@
 #   make demo      train, certify, save, load and score, in under three minutes from nothing
 #   make test      the test suite
 #   make quick     the tests that are not marked slow: under two minutes, once kernels are compiled
+#   make docs      the documentation, its examples executed; warnings are errors (docs/_build/html)
 #   make lint      ruff, mypy, and the order of imports
 #   make ceilings  measure passes, epochs and compiled functions, rewrite tests/ceilings.json, tell what rose and fell (to be reviewed)
 #   make fuzz      two million changed files for the readers (FUZZ_ARGS="--seed 2" for others)
@@ -20,7 +21,7 @@ export DUALGAP_DATA ?= $(abspath ../shared/data)
 endif
 PYTEST_ARGS ?= -n 2 --dist worksteal
 
-.PHONY: demo test quick lint ceilings fuzz bench format clean
+.PHONY: demo test quick docs lint ceilings fuzz bench format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dualgap demo
@@ -30,6 +31,11 @@ test: $(VENV)/.installed-dev
 
 quick: $(VENV)/.installed-dev
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not slow"
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/sphinx-build -q -W --keep-going -b doctest docs docs/_build/doctest
+	@echo "docs/_build/html/index.html"
 
 ceilings: $(VENV)/.installed-dev
 	$(BIN)/python tests/ceilings.py $(CEILINGS_ARGS)
@@ -52,6 +58,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.publish
 
 clean:
+	rm -rf docs/_build docs/auto_examples docs/reference/generated docs/sg_execution_times.rst
 	rm -rf $(VENV) .venvs .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # The stamps: done once, and again when pyproject.toml or constraints.txt change. Without network a re-run does nothing.
@@ -72,6 +79,12 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "installing the tools for tests into $(VENV)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt "pip>=25.1"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --group dev
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@echo "installing the tools for the documentation into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt "pip>=25.1"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --group docs
 	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev

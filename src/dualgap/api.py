@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from inspect import signature
+from functools import cache
+from inspect import Signature, signature
 from typing import Any
 
 from .core.bias import Bias
 from .core.losses import Loss
 from .core.problem import Point
 from .models.model import Model
+from .outcome import Outcome
 from .preparing import prepared_run
+from .runtime.errors import TrivialModelWarning
 from .training.callbacks import Callback
 from .training.interruption import CtrlC
 from .training.jobs import Job
-from .training.loop import Measures
-from .training.outcome import Outcome
 from .training.records import Record
 from .training.run import Run
 from .training.running import Running, running, solve
@@ -39,10 +41,12 @@ def fit(
     max_epochs: float | None = 1000,
     max_visits: int | None = None,
     time_limit: float | None = None,
+    stall: float | str | None = "auto",
+    output: str = "best",
     threads: int = 1,
     seed: int = 0,
     callbacks: Sequence[Callback | Callable[[Record, Run], Any]] = (),
-    measures: Sequence[Measures] = (),
+    measures: Sequence[Callable[..., dict[str, float]]] = (),
     record_every: int | None = None,
     warm: Outcome | Model | Point | None = None,
     resume: Run | Outcome | None = None,
@@ -90,6 +94,12 @@ def fit(
         ``smo`` count the rows that they move, not all that they read. Some solvers (``newton``, ``asdca``,
         ``svmperf``, ``ocas``, ``decomposition``, ``smo``) pass a limit by up to one of their steps; the
         reason then says how far they came.
+    stall : number of epochs, "auto" or None
+        End a run whose relative gap has not fallen by 1% in that many epochs. "auto" is 1,000 of them, and
+        200,000 visits at least; None (or "none") never ends a run for that reason.
+    output : {"best", "last"}
+        The model to hand back: the best that the run has seen, or the solver's own at the end, as the
+        algorithm of its paper returns it. ``tol`` and the certificate are about that model.
     threads : int
         Threads for passes over all rows.
     seed : int
@@ -98,7 +108,9 @@ def fit(
         Called with every record and the run as it is then, which ``save_state`` can write to a file.
         Something true that one returns ends the run; a sentence becomes the reason.
     measures : functions of a Point that return a dict of numbers
-        Stored in every certified record (a validation error, say).
+        Stored in every certified record (a validation error, say). They are given the solver's own point at
+        that moment, or with two parameters ``(point, best)`` the best one so far as well. The arrays are the
+        solver's: copy what is to be kept.
     record_every : int
         Certify after every so many visits, besides the certificates of a schedule that keeps them
         cheap.
@@ -133,16 +145,25 @@ def fit(
     -------
     Outcome
         ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``,
-        ``state``. ``dual`` holds one signed number beta_i a row: ``w(beta) = C sum_i c_i beta_i x_i``, and
-        the lower bound is ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2``, which for the hinge, where beta_i
-        lies between 0 and y_i, is ``C sum_i c_i y_i beta_i - 1/2 |w(beta)|^2`` (given ``lam``: C = 1/(lam N),
-        and the bound times lam). Ctrl-C ends a run early with the best model so far and ``reason.name ==
+        ``run``. ``model`` is a `Model`, which predicts, is saved and verified. ``trace`` has a `Record` for
+        every certificate. ``dual`` holds one signed number beta_i a
+        row: ``w(beta) = C sum_i c_i beta_i x_i``, and the lower bound is ``-C sum_i c_i phi*(-beta_i) - 1/2
+        |w(beta)|^2``, which for the hinge, where beta_i lies between 0 and y_i, is ``C sum_i c_i y_i beta_i -
+        1/2 |w(beta)|^2`` (given ``lam``: C = 1/(lam N), and the bound times lam). Ctrl-C ends a run early
+        with the best model so far and ``reason.name ==
         "interrupted"``.
     """
     prepared = prepared_run(locals())
     task = prepared.task
     outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
+    if outcome.remark:
+        warnings.warn(outcome.remark, TrivialModelWarning, stacklevel=2)
     return task.named(outcome)
+
+
+@cache
+def _signature() -> Signature:
+    return signature(fit)
 
 
 def job(
@@ -157,7 +178,7 @@ def job(
 
     ``adapt`` makes of the solver one that takes turns with others, and says how many visits a turn has.
     """
-    bound = signature(fit).bind(X, y, **arguments)
+    bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
     task, rules, settings, callbacks = prepared_run(bound.arguments)
     if adapt is not None:
@@ -177,7 +198,7 @@ def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
 
     Takes all that ``fit`` takes. Bad data and bad options raise the same errors as in ``fit``.
     """
-    bound = signature(fit).bind(X, y, **arguments)
+    bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
     task = prepared_run(bound.arguments).task
     problem, solver = task.problem, task.solver

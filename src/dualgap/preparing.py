@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +16,15 @@ from .core.problem import Form, Point, Problem
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
 from .inputs import data_of, held_out, opened
-from .runtime.checks import functions, number, shown, whole
+from .outcome import Outcome
+from .runtime.checks import functions, number, one_of, shown, whole
+from .runtime.compiling import Stopwatch
 from .runtime.errors import InputError
 from .solvers import check_from_disk, check_regulariser, check_seed, make_solver
 from .solvers.auto import choose
 from .training.callbacks import Callback, as_callback
 from .training.loop import Measures, Settings
-from .training.outcome import Outcome
+from .training.outcome import Result
 from .training.solver import AnySolver
 from .training.stopping import (
     GapBelow,
@@ -55,11 +58,13 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
             f"penalty={shown(given['penalty'])} is not offered: dualgap regularises by the squared l2 norm "
             f"only; {_OTHERS}"
         )
+    watch = Stopwatch()
     record_every, measures = given["record_every"], given["measures"]
     if record_every is not None:
         record_every = whole("record_every", record_every, 1)
     callbacks = functions("callbacks", given["callbacks"], "functions of (record, run)")
     measures = functions("measures", measures, "functions of a Point that return a dict")
+    output = one_of("output", given["output"], ("best", "last"))
     names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options", "validation")
     limits = Limits(given["max_epochs"], given["max_visits"], given["time_limit"])
     task = prepare(data_of(given), limits=limits, **{name: given[name] for name in names})
@@ -77,15 +82,30 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
         tol=task.tol,
         form=task.form,
         record_every=record_every,
+        output=output,
         measures=[_measure(each) for each in measures],
         validate=task.validate,
         warm=starting_point(given["warm"], task.classes, problem),
         resume=run_to_resume(given["resume"], given["warm"]),
         auto_reason=task.auto_reason,
+        compile_seconds=watch.elapsed().compiling,
     )
-    patient = max(1000 * problem.epoch_size, 200_000)  # on tiny data a thousand epochs are nothing
-    listeners = [as_callback(each) for each in callbacks]
-    return Prepared(task, rules | GapIsRounding() | Stalled(patient), settings, listeners)
+    rules = rules | GapIsRounding()
+    patience = stall_visits(given["stall"], problem.epoch_size)
+    if patience is not None:
+        rules = rules | Stalled(patience)
+    return Prepared(task, rules, settings, [as_callback(each) for each in callbacks])
+
+
+def stall_visits(stall: Any, epoch_size: int) -> int | None:
+    """Visits without progress after which a run has stalled: from epochs, "auto", or None for never."""
+    if stall is None or (isinstance(stall, str) and stall == "none"):
+        return None
+    if isinstance(stall, str) and stall == "auto":
+        return max(1000 * epoch_size, 200_000)  # on tiny data a thousand epochs are nothing
+    if isinstance(stall, str):
+        raise InputError(f"stall={shown(stall)} must be a number of epochs, 'auto', or None (never)")
+    return math.ceil(min(number("stall", stall) * epoch_size, 2.0**62))
 
 
 class Limits(NamedTuple):
@@ -119,11 +139,18 @@ class Task(NamedTuple):
     auto_reason: str  # "auto" chose this solver
     tol: float  # the relative gap asked for
     data: Dataset
+    C: float | None  # as it was given, free of rounding; None: lam was
 
-    def named(self, outcome: Outcome) -> Outcome:
-        """The outcome with what the loop does not know: labels, expansion, the reason of ``auto``."""
-        return replace(
-            outcome, classes=self.classes, expansion=self.data.schema.expansion, auto_reason=self.auto_reason
+    def named(self, result: Result) -> Outcome:
+        """The outcome: what the run found, with labels, expansion, the reason of ``auto`` and the date."""
+        return Outcome.of(
+            result,
+            classes=self.classes,
+            expansion=self.data.schema.expansion,
+            auto_reason=self.auto_reason,
+            data=self.data,
+            C=self.C,
+            date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
 
 
@@ -165,7 +192,8 @@ def prepare(
     rules = limits.rules(tol, problem.epoch_size)
     trainer.check(problem, rules.allowance(0))
     validate = None if held is None else Validation(held, chosen)
-    return Task(problem, trainer, rules, form, classes, validate, why, tol, data)
+    given = None if form == "mean" else 1.0 if C is None else float(C)
+    return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:
@@ -186,14 +214,31 @@ def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, 
     return 1.0 / (given * weight), "J"
 
 
-def _measure(function: Measures) -> Measures:
-    """The same function, with its results checked."""
+def _measure(function: Callable[..., Any]) -> Measures:
+    """A user's function of the solver's own point, or of that and the best, with its results checked."""
+    alone = _takes_one(function)
 
-    def measured(point: Point) -> dict[str, float]:
-        found: Any = function(point)
+    def measured(point: Point, best: Point) -> dict[str, float]:
+        found: Any = function(point) if alone else function(point, best)
         if not isinstance(found, dict):
             name = getattr(function, "__name__", "a measure")
             raise InputError(f"measures: {name} returned {shown(found)}; it must return a dict of numbers")
         return found
 
     return measured
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Whether a measure can be called with one point; else it must take two."""
+    try:
+        form = signature(function)
+    except (TypeError, ValueError):  # some builtins have none
+        return True
+    for count in (1, 2):
+        try:
+            form.bind(*range(count))
+        except TypeError:
+            continue
+        return count == 1
+    name = getattr(function, "__name__", "a measure")
+    raise InputError(f"measures: {name}{form} must be a function of (point) or of (point, best)")

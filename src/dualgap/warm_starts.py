@@ -11,7 +11,7 @@ from .models.model import Model
 from .runtime.arrays import Floats
 from .runtime.checks import shown
 from .runtime.errors import InputError
-from .training.outcome import Outcome
+from .training.outcome import Result
 from .training.run import Run
 
 
@@ -19,7 +19,7 @@ def starting_point(warm: Any, classes: Any, problem: Problem) -> Point | None:
     """The point that ``warm=`` stands for, once it is known to fit the data."""
     if warm is None:
         return None
-    if isinstance(warm, Outcome):
+    if isinstance(warm, Result):
         point = Point(warm.run.w, warm.run.b, warm.run.beta)
     elif isinstance(warm, Model):
         point = _point_of(warm, classes)
@@ -51,7 +51,7 @@ def run_to_resume(resume: Any, warm: Any) -> Run | None:
         raise InputError(
             "both warm= and resume= are given; give warm= for another run's point, resume= to go on"
         )
-    if isinstance(resume, Outcome):
+    if isinstance(resume, Result):
         return resume.run
     if isinstance(resume, Run):
         return resume

@@ -33,7 +33,8 @@ def record(**changes: Any) -> Record:
         "entries": 0,
         "train_seconds": 1.0,
     }
-    values |= {"certify_seconds": 0.5, "certificate": certificate, "measures": {}} | changes
+    values |= {"certify_seconds": 0.5, "compile_seconds": 0.0, "measures": {}}
+    values |= dict.fromkeys(("certificate", "current", "output"), certificate) | changes
     return Record(**values)  # type: ignore[arg-type]
 
 
@@ -79,9 +80,9 @@ def test_stalled_needs_a_whole_window_without_progress() -> None:
 
 def test_a_gap_of_rounding_errors_is_recognised() -> None:
     certificate = Certificate(1.0, 1.0, 1e-12, 1e-12, 9e-13, "mean")
-    assert GapIsRounding().reason(record(certificate=certificate)).name == "rounding"
-    assert GapIsRounding().reason(record(certificate=certificate, kind="estimate")) is None
-    assert GapIsRounding().reason(record(certificate=certificate._replace(rounding=4e-13))) is None
+    assert GapIsRounding().reason(record(output=certificate)).name == "rounding"
+    assert GapIsRounding().reason(record(output=certificate, kind="estimate")) is None
+    assert GapIsRounding().reason(record(output=certificate._replace(rounding=4e-13))) is None
 
 
 def test_rules_remember_in_what_they_are_handed() -> None:

@@ -14,9 +14,14 @@ from typing import Any, TextIO, cast
 
 import click
 
+from ..runtime.compiling import announced_to
+from ..training.callbacks import COMPILING
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else."
 )
+
+quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 
 
 class OutputError(Exception):
@@ -110,6 +115,17 @@ def table(rows: list[tuple[str, str, str]]) -> None:
         click.echo(f"  {name:<{names}}  {number:>{numbers}}  {meaning}".rstrip())
 
 
+def columns(names: list[str], rows: list[list[str]]) -> None:
+    """Print columns aligned to the right, the first one to the left."""
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for row in [names, *rows]:
+        cells = [
+            f"{cell:<{width}}" if k == 0 else f"{cell:>{width}}"
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo(f"  {'  '.join(cells)}".rstrip())
+
+
 def print_table(columns: list[str], rows: list[list[str]]) -> None:
     """Print a table with wrapped cells; as wide as needed where stdout is no terminal."""
     from rich import box
@@ -157,14 +173,13 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
 
 
 class Spinner:
-    """A line on stderr while something takes time; silent where stderr is no terminal.
-
-    It is a watcher, too: at the first record of a run it goes away, because training shows its own progress.
-    """
+    """A line on stderr while something takes time; silent where stderr is no terminal."""
 
     def __init__(self, shown: bool = True) -> None:
         self._shown = shown and sys.stderr.isatty()
         self._status: Any = None
+        self._text = ""
+        self._listening = contextlib.ExitStack()
 
     def say(self, text: str) -> None:
         """Show this text from now on."""
@@ -175,17 +190,20 @@ class Spinner:
 
             self._status = Console(stderr=True).status("", spinner="dots")
             self._status.start()
+            self._listening.enter_context(announced_to(self._compiling))
+        self._text = text
         self._status.update(text)
+
+    def _compiling(self) -> None:
+        if self._status is not None:
+            self._status.update(f"{self._text}: {COMPILING}")
 
     def stop(self) -> None:
         """Remove the line."""
+        self._listening.close()
         if self._status is not None:
             self._status.stop()
             self._status = None
-
-    def __call__(self, record: Any, run: Any) -> None:
-        """Remove the line: training shows its own progress."""
-        self.stop()
 
     def __enter__(self) -> Spinner:
         return self

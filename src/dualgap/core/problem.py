@@ -12,7 +12,7 @@ constraint sum c beta x = 0, which no computed beta satisfies exactly: the only 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
@@ -286,5 +286,9 @@ class Problem:
         return Evaluation(primal, primal_error, dual, dual_error, scores, w, b)
 
     def with_bias(self, bias: Bias) -> Problem:
-        """The same problem with another bias."""
-        return replace(self, bias=bias)
+        """The same problem with another bias. What does not depend on it is not computed again."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), bias=bias)
+        for name in ("constants", "intercept_bound"):
+            vars(other).pop(name, None)
+        return other

@@ -164,10 +164,16 @@ class View:
 
     def parts(self) -> Iterator[Part]:
         """All rows, as one part."""
-        yield Part(self.batch, slice(0, self.n))
+        yield self._whole
+
+    @cached_property
+    def _whole(self) -> Part:
+        return Part(self.batch, slice(0, self.n))
 
     def reduce(self, visit: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """``visit`` every part, on up to ``threads`` threads, and ``merge`` the results in their order."""
+        if len(self._edges) == 2:
+            return visit(self._whole)
         parts = [self._part(first, last) for first, last in pairwise(self._edges)]
         results = in_threads(visit, parts, min(self.threads, len(parts)))
         total = results[0]

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..core.losses import Loss
 from ..data.labels import Labels, signs
+from ..models.scoring import labels_of
 from ..runtime.arrays import Floats
 from ._base import LinearModel
 from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
@@ -65,6 +66,9 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         The number of threads: None is 1 (unless a ``joblib.parallel_config`` says otherwise) and -1 all
         cores. They share the classes among them, or, with two classes, the passes over all rows. Results may
         depend on the number of threads, within what the certificate states.
+    output : {"best", "last"}, default="best"
+        The model to keep: the best that training has seen, or the solver's own at the end, as the algorithm
+        of its paper returns it.
     verbose : int, default=0
         Whether to show progress, on a terminal and where classes are trained one at a time.
 
@@ -89,19 +93,22 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         The proof: ``primal``, ``dual``, ``gap``, ``relative_gap``, ``rounding``, in the objective above (form
         "J"). A list of one with two classes.
     history_ : list of lists of dict, one list for each row of ``coef_``
-        The certified records of each run: epochs, steps, seconds, primal, dual, gap...
+        The certified records of each run (``Record.as_dict``): epochs, visits, seconds, the best primal and
+        dual value so far, those of the solver's own point...
     n_iter_ : int
         Epochs, of the classifier that took the most.
     n_features_in_ : int
         The number of columns seen by ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X has names that are all strings.
 
     Notes
     -----
     X is used as it is, without a copy, where it is C-ordered or CSR, in float32 or float64. Sums
-    run in float64 during training in any case. ``decision_function`` computes in the type of its X, so
-    float32 rows get float32 scores.
+    run in float64 in any case, in training and for scores.
+
+    ``to_model`` gives a ``dualgap.Model``, which can be saved, and verified by anybody who has the training
+    rows.
 
     Ctrl-C ends ``fit`` with a ``KeyboardInterrupt``, which stops a grid search too, after the attributes have
     been set from the best model so far.
@@ -136,6 +143,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        output: str = "best",
         verbose: int = 0,
     ) -> None:
         self.C = C
@@ -151,6 +159,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.output = output
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
@@ -176,7 +185,8 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         labels = Labels.of(y).classes
         codes = Labels(labels).encode(y)
         weight = weights_of(sample_weight, X.shape[0])
-        weight = weight * class_factors(self.class_weight, labels, codes, weight)[codes]
+        factors = class_factors(self.class_weight, labels, codes, weight)
+        weight = weight * factors[codes]
         present = np.flatnonzero(np.bincount(codes[weight != 0], minlength=labels.size))
         classes = labels[present]
         two_or_more(classes.tolist(), labels.tolist())
@@ -187,8 +197,12 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
         models, pressed = self._train(X, target, positive.size, weight, loss)
         self.classes_ = classes
+        self._class_weight = None if self.class_weight is None else tuple(factors[present].tolist())
         self._conclude(X, models, pressed, [f"class {label!r}" for label in labels[positive].tolist()])
         return self
+
+    def _labels(self) -> tuple[Any, ...]:
+        return Labels(self.classes_).plain
 
     def decision_function(self, X: Any) -> Any:
         """Signed scores of rows.
@@ -201,8 +215,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes one score a row, positive for ``classes_[1]``; else one for each class. They are
-            in the float type of X.
+            With two classes one score a row, positive for ``classes_[1]``; else one for each class.
         """
         return self._scores(X)
 
@@ -219,6 +232,4 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             For each row the class of the highest score.
         """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+        return labels_of(self.decision_function(X), self.classes_)

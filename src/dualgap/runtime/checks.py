@@ -49,6 +49,13 @@ def flag(name: str, value: Any) -> bool:
     raise InputError(f"{name}={shown(value)} must be True or False")
 
 
+def one_of(name: str, value: Any, choices: Sequence[str]) -> Any:
+    """One of some words."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise InputError(f"{name}={shown(value)} must be {' or '.join(map(repr, choices))}")
+
+
 def functions(name: str, values: Any, what: str) -> list[Callable[..., Any]]:
     """A list of functions; ``what`` says of what kind."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):

@@ -13,6 +13,14 @@ class InputError(ValueError):
         super().__init__(" ".join(message.splitlines()))  # the name of a file may hold a newline
 
 
+class TrivialModelWarning(UserWarning):
+    """The model that is handed back is the all-zero one, because a run has seen no better one."""
+
+
+class KernelCacheWarning(UserWarning):
+    """Compiled kernels cannot be stored, so every process compiles them anew."""
+
+
 class InternalError(RuntimeError):
     """The library caught itself in a contradiction. It hands back nothing rather than something wrong."""
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..runtime.errors import InputError
 from ..runtime.writing import replacing
-from .outcome import Outcome
+from .outcome import Result
 from .run import Run
 
 _CLASS, _KEYS = "class", "keys"
@@ -32,7 +32,7 @@ _DAMAGE = (
 )
 
 
-def save_state(path: str | Path, run: Outcome | Run) -> None:
+def save_state(path: str | Path, run: Result | Run) -> None:
     """Write a run, or the run of an outcome, to an .npz file, whole or not at all."""
     arrays: dict[str, Any] = {}
 
@@ -48,7 +48,7 @@ def save_state(path: str | Path, run: Outcome | Run) -> None:
         else:
             arrays[prefix[:-1]] = np.asarray(value)
 
-    flatten("", run.run if isinstance(run, Outcome) else run)
+    flatten("", run.run if isinstance(run, Result) else run)
     with replacing(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
 

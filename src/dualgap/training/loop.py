@@ -11,16 +11,17 @@ stay live); solvers promise that it makes no difference into which budgets their
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ..core.problem import Evaluation, Form, Point, Problem
+from ..core.problem import Certificate, Evaluation, Form, Point, Problem
+from ..runtime.arrays import Floats
+from ..runtime.compiling import Stopwatch
 from .callbacks import Callback
 from .incumbent import DualOrigin, Incumbent
 from .records import Record
-from .run import FORMAT, Run, Seconds, check_resumable, check_value, copied
+from .run import FORMAT, Run, Seconds, Value, check_resumable, check_value, copied
 from .schedule import Schedule
 from .solver import AnySolver, Status, Steps
 from .stopping import Reason, Rules
@@ -28,7 +29,10 @@ from .stopping import Reason, Rules
 QUANTUM = 0.2  # seconds that one call of a solver should last
 MAX_UNCHANGED, MAX_IDLE = 3, 10_000  # evaluations in a row without a visit that end a run: all alike, or any
 
-Measures: TypeAlias = Callable[[Point], dict[str, float]]
+Measures: TypeAlias = Callable[[Point, Point], dict[str, float]]  # of the solver's own point and the best
+Output: TypeAlias = Literal[
+    "best", "last"
+]  # which model a run hands back: the best seen, or the solver's own
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Settings:
     tol: float = 0.0  # the relative gap asked for
     form: Form = "mean"  # of the certificates in records
     record_every: int | None = None  # visits after each of which a certificate is asked for
+    output: Output = "best"
     measures: Sequence[Measures] = ()
     validate: Callable[[Point], float] | None = (
         None  # early stopping: the loss on held-out rows decides what is best
@@ -46,6 +51,7 @@ class Settings:
     warm: Point | None = None
     resume: Run | None = None
     auto_reason: str = ""  # why this solver was chosen, for callbacks
+    compile_seconds: float = 0.0  # spent on kernels while the run was prepared
 
 
 class Loop:
@@ -68,7 +74,7 @@ class Loop:
         self.status = Status()
         self.steps: Steps[Any] = solver
         self.polished = -problem.epoch_size
-        self.seconds = Seconds()
+        self.seconds = Seconds(compiling=settings.compile_seconds)
         self._quantum = 10_000
         self._idle = self._unchanged = 0
         self._values = math.nan, math.nan  # primal and dual, of the solver's point at its last evaluation
@@ -76,15 +82,18 @@ class Loop:
         merit = None if settings.validate is None else settings.validate(zero)
         self.best.see(zero, evaluation, "none", merit)
         self.certificate = self.best.certificate(problem)
+        self.point = zero  # the solver's own, when it was last evaluated
+        self.current = Value.of(evaluation)  # its values
+        self.last: tuple[Floats, float] | None = None  # its w and b, kept for ``output="last"``
         if settings.resume is not None:
             self._resume(settings.resume)
         else:
             self._start(settings.warm)
 
     def _start(self, warm: Point | None) -> None:
-        began = time.perf_counter()
+        watch = Stopwatch()
         self.state = self.solver.set_target(self.solver.start(self.problem, warm), self.schedule.target)
-        self._trained(began)
+        self._trained(watch)
         self.timetable = self.schedule.begin(self.visits)
         self.memory = self.rules.begin({})
         if warm is not None:
@@ -98,7 +107,10 @@ class Loop:
         assert self.news is not None
         check_value(run, self.news)
         self.state = self.solver.set_target(copied(run.state), self.schedule.target)
-        self.timetable, self.polished, self.seconds = run.timetable, run.polished, run.seconds
+        self.timetable, self.polished = run.timetable, run.polished
+        before = self.settings.compile_seconds
+        self.seconds = run.seconds._replace(compiling=run.seconds.compiling + before)
+        self.current, self.point = run.current, self.solver.point(self.problem, self.state)
         self.memory = self.rules.begin(run.memory)
         self.news = None
         if self.visits == self.timetable.at.visits and self.in_memory:  # what the solver was to be told
@@ -140,7 +152,7 @@ class Loop:
         alone.
         """
         found = self.status.ended
-        certificate = record.certificate
+        certificate = record.output
         proven = (
             certificate.relative_gap <= self.settings.tol or certificate.gap <= 2.0 * certificate.rounding
         )
@@ -175,9 +187,9 @@ class Loop:
 
     def _improve_dual(self, point: Point) -> None:
         self.polished = self.visits
-        began, news = time.perf_counter(), self.news
+        watch, news = Stopwatch(), self.news
         beta = self.solver.improve_dual(self.problem, self.best.beta, point.b, self.visits)
-        self._certified(began)
+        self._certified(watch)
         if beta is not None:
             self._evaluate(point._replace(beta=beta), "polish")
             self.news = news
@@ -190,7 +202,7 @@ class Loop:
             if self.settings.validate is not None:
                 values["validation"] = self.validated
             for measure in self.settings.measures:
-                values.update(measure(self.best.point))
+                values.update(measure(self.point, self.best.point))
         values.update(self.status.measures)
         return Record(
             kind,
@@ -200,9 +212,28 @@ class Loop:
             int(counts.entries),
             self.seconds.training,
             self.seconds.certifying,
-            self.problem.in_form(self.certificate, self.settings.form),
+            self.seconds.compiling,
+            self._in_form(self.certificate),
+            self._in_form(self.problem.certificate(*self.current)),
+            self._in_form(self.output_certificate),
             values,
         )
+
+    @property
+    def output_certificate(self) -> Certificate:
+        """What is proven of the model that the run would hand back now."""
+        if self.last is None:
+            return self.certificate
+        current, best = self.current, self.best
+        return self.problem.certificate(current.primal, current.primal_error, best.dual, best.dual_error)
+
+    @property
+    def output(self) -> tuple[Floats, float]:
+        """That model: w and b."""
+        return (self.best.w, self.best.b) if self.last is None else self.last
+
+    def _in_form(self, certificate: Certificate) -> Certificate:
+        return self.problem.in_form(certificate, self.settings.form)
 
     def run(self, callbacks: Sequence[Callback] = ()) -> Run:
         """All that is needed to go on later."""
@@ -218,6 +249,7 @@ class Loop:
             b=best.b,
             beta=best.beta,
             value=best.value,
+            current=self.current,
             timetable=self.timetable,
             polished=self.polished,
             seconds=self.seconds,
@@ -231,9 +263,9 @@ class Loop:
         most = min(self._quantum, self.settings.max_quantum, self.rules.allowance(visits))
         budget = int(max(1, min(left, most)))
         news, self.news = self.news, None
-        began = time.perf_counter()
+        watch = Stopwatch()
         self.state, self.status = self.steps.step(self.problem, self.state, budget, news)
-        spent = self._trained(began)
+        spent = self._trained(watch)
         done = self.visits - visits
         if done > 0 and spent > 0:
             self._quantum = int(min(max(done * QUANTUM / spent, 1), 8 * self._quantum, 2**62))
@@ -247,10 +279,10 @@ class Loop:
         return True
 
     def _evaluate(self, point: Point, origin: DualOrigin) -> None:
-        began = time.perf_counter()
+        watch = Stopwatch()
         self.news = self.problem.evaluate(point)
         self._see(point, self.news, origin)
-        self._certified(began)
+        self._certified(watch)
 
     def _see(self, point: Point, found: Evaluation, origin: DualOrigin, *, owned: bool = False) -> None:
         merit = None
@@ -258,12 +290,15 @@ class Loop:
             merit = self.validated = self.settings.validate(point)
         self.best.see(point, found, origin, merit, owned=owned)
         self.certificate = self.best.certificate(self.problem)
+        if origin == "solver":
+            self.point, self.current = point, Value.of(found)
+            if self.settings.output == "last":
+                self.last = point.w if owned else point.w.copy(), float(point.b)
 
-    def _trained(self, began: float) -> float:
-        spent = time.perf_counter() - began
-        self.seconds = self.seconds._replace(training=self.seconds.training + spent)
-        return spent
+    def _trained(self, watch: Stopwatch) -> float:
+        elapsed = watch.elapsed()
+        self.seconds = self.seconds.trained(elapsed)
+        return elapsed.working
 
-    def _certified(self, began: float) -> None:
-        spent = time.perf_counter() - began
-        self.seconds = self.seconds._replace(certifying=self.seconds.certifying + spent)
+    def _certified(self, watch: Stopwatch) -> None:
+        self.seconds = self.seconds.certified(watch.elapsed())

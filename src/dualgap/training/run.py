@@ -8,11 +8,12 @@ import numpy as np
 
 from ..core.problem import Evaluation, Identity, Problem
 from ..runtime.arrays import Floats
+from ..runtime.compiling import Elapsed
 from ..runtime.errors import InputError
 from .schedule import Timetable
 from .solver import AnySolver
 
-FORMAT = 2  # of a Run; one of another format cannot be resumed
+FORMAT = 3  # of a Run; one of another format cannot be resumed
 
 
 class Value(NamedTuple):
@@ -41,6 +42,15 @@ class Seconds(NamedTuple):
 
     training: float = 0.0
     certifying: float = 0.0
+    compiling: float = 0.0  # kernels, or loading them from their cache
+
+    def trained(self, elapsed: Elapsed) -> Seconds:
+        """After some more training."""
+        return Seconds(self.training + elapsed.working, self.certifying, self.compiling + elapsed.compiling)
+
+    def certified(self, elapsed: Elapsed) -> Seconds:
+        """After some more certifying."""
+        return Seconds(self.training, self.certifying + elapsed.working, self.compiling + elapsed.compiling)
 
 
 class Run(NamedTuple):
@@ -57,6 +67,7 @@ class Run(NamedTuple):
     b: float
     beta: Floats  # the best dual point so far
     value: Value  # of these two
+    current: Value  # of the solver's own point, when it was last evaluated
     timetable: Timetable
     polished: int  # visits when the dual point was last improved apart from the solver
     seconds: Seconds

@@ -110,7 +110,7 @@ class GapBelow(Memoryless):
 
     def reason(self, record: Record) -> Reason | None:
         """Only a certificate counts."""
-        gap = record.certificate.relative_gap
+        gap = record.output.relative_gap
         if record.kind == "certified" and gap <= self.tol:
             return Reason("gap", f"converged: relative gap {gap:.3g} <= {self.tol:.3g}")
         return None
@@ -171,14 +171,14 @@ def _limit_reached(name: str, unit: str, limit: float, done: float, exceeded: bo
     )
     return Reason(
         name,
-        f"stopped after {made} at relative gap {record.certificate.relative_gap:.3g}; "
+        f"stopped after {made} at relative gap {record.output.relative_gap:.3g}; "
         f"raise {name} or loosen the gap asked for",
     )
 
 
 @dataclass(frozen=True)
 class TimeLimit(Memoryless):
-    """So many seconds have passed, training and certifying together."""
+    """So many seconds have passed: training, certifying and compiling together."""
 
     limit: float
     name: ClassVar[str] = "time_limit"
@@ -189,7 +189,7 @@ class TimeLimit(Memoryless):
             return None
         return Reason(
             "time_limit",
-            f"stopped after {self.limit:g} s at relative gap {record.certificate.relative_gap:.3g}; "
+            f"stopped after {self.limit:g} s at relative gap {record.output.relative_gap:.3g}; "
             "raise time_limit or loosen the gap asked for",
         )
 
@@ -202,7 +202,7 @@ class GapIsRounding(Memoryless):
 
     def reason(self, record: Record) -> Reason | None:
         """Only a certificate counts."""
-        certificate = record.certificate
+        certificate = record.output
         if record.kind != "certified" or not certificate.rounding >= 0.5 * certificate.gap > 0.0:
             return None
         return Reason(

@@ -87,7 +87,7 @@ def test_the_hinge_enters_through_the_smoothed_hinge() -> None:
 
 @pytest.mark.parametrize("T0", [0, 13])
 def test_average_by_definition(T0: int) -> None:
-    task, solver = problem("logistic"), ASDCA(m=4, output="average", T0=T0, seed=3)
+    task, solver = problem("logistic"), ASDCA(m=4, iterate="average", T0=T0, seed=3)
     all_w, all_mix, *_ = literal(task, solver, 120)
     state = solver.start(task, None)
     while state.steps < 120:
@@ -220,9 +220,9 @@ def test_the_rate_of_the_theory_holds() -> None:
         ({"theta": "much"}, "theta='much' must be a number or 'theory'"),
         ({"gamma": -1}, "gamma=-1 must be a positive number"),
         ({"gamma": 0.5, "loss": "logistic"}, "'logistic' is smooth; leave gamma out"),
-        ({"output": "random"}, "output='random' must be one of last, average"),
+        ({"iterate": "random"}, "iterate='random' must be one of last, average"),
         (
-            {"output": "average", "T0": 600, "max_visits": 500, "m": 1},
+            {"iterate": "average", "T0": 600, "max_visits": 500, "m": 1},
             "T0=600 is beyond the run of 500 steps",
         ),
         ({"C": math.inf, "bias": "exact"}, "cannot train with the loss 'hard-margin'"),

@@ -114,7 +114,7 @@ def test_every_step_raises_the_dual_and_keeps_w(loss: str, order: str) -> None:
 
 @pytest.mark.parametrize("T0", [0, 7, 33])
 def test_average_is_the_mean_of_the_iterates(T0: int) -> None:
-    task, solver = problem("logistic"), SDCA(order="random", output="average", T0=T0, seed=1)
+    task, solver = problem("logistic"), SDCA(order="random", iterate="average", T0=T0, seed=1)
     found, state = iterates(solver, task, 400)
     assert solver.point(task, state).beta is not None
     start = T0 or state.suffix.now.began
@@ -126,7 +126,7 @@ def test_average_is_the_mean_of_the_iterates(T0: int) -> None:
 
 
 def test_windows_cover_half_to_three_quarters_of_the_run() -> None:
-    task, solver = problem(), SDCA(output="average")
+    task, solver = problem(), SDCA(iterate="average")
     state = solver.start(task, None)
     period = state.sweeps.order.rows.size
     for _ in range(40):
@@ -139,7 +139,7 @@ def test_windows_cover_half_to_three_quarters_of_the_run() -> None:
 def test_an_average_in_large_steps_is_the_same() -> None:
     task = problem()
     for output in ("average", "random"):
-        solver = SDCA(output=output, seed=9)
+        solver = SDCA(iterate=output, seed=9)
         ends = []
         for size in (1, 7, 1000):
             state = solver.start(task, None)
@@ -155,8 +155,8 @@ def test_a_random_iterate_is_one_of_the_window_each_equally_likely() -> None:
     task = problem(n=12, lam=0.01)
     T0, T, where = 10, 19, []
     for seed in range(400):
-        found, state = iterates(SDCA(order="permutation", output="random", T0=T0, seed=seed), task, T)
-        kept = SDCA(output="random", T0=T0).point(task, state).beta
+        found, state = iterates(SDCA(order="permutation", iterate="random", T0=T0, seed=seed), task, T)
+        kept = SDCA(iterate="random", T0=T0).point(task, state).beta
         same = [t for t in range(T0, T + 1) if np.array_equal(found[t], kept)]
         assert same
         where.append(same[len(same) // 2])
@@ -164,7 +164,7 @@ def test_a_random_iterate_is_one_of_the_window_each_equally_likely() -> None:
 
 
 def test_before_its_window_a_run_offers_the_last_iterate() -> None:
-    task, solver = problem(), SDCA(output="average", T0=50)
+    task, solver = problem(), SDCA(iterate="average", T0=50)
     state, _ = solver.step(task, solver.start(task, None), 30, None)
     assert np.array_equal(solver.point(task, state).beta, state.beta)
 
@@ -176,7 +176,7 @@ def test_an_averaged_model_has_a_certificate() -> None:
     for output in ("average", "random"):
         for bias in ("none", "augmented", "exact"):
             outcome = dualgap.fit(
-                X, y, C=0.1, solver="sdca", order="random", output=output, bias=bias, tol=1e-3
+                X, y, C=0.1, solver="sdca", order="random", iterate=output, bias=bias, tol=1e-3
             )
             assert outcome.converged
             independent = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
@@ -225,7 +225,7 @@ class TestIterationBound:
         task, epsilon = problem(loss, lam=0.1), 0.05
         gaps = []
         for seed in range(12):
-            solver = SDCA(order="random", output=output, epsilon=epsilon, seed=seed)
+            solver = SDCA(order="random", iterate=output, epsilon=epsilon, seed=seed)
             solver.check(task, math.inf)
             state, status = solver.step(task, solver.start(task, None), 10**9, None)
             assert status.ended is not None
@@ -236,7 +236,7 @@ class TestIterationBound:
 
     def test_the_plan_says_it(self) -> None:
         X, y = np.array([[1.0], [2.0], [1.5]]), np.array([1, -1, 1])
-        lines = dualgap.plan(X, y, solver="sdca", lam=0.1, order="random", output="average", epsilon=0.01)
+        lines = dualgap.plan(X, y, solver="sdca", lam=0.1, order="random", iterate="average", epsilon=0.01)
         T0, T = iteration_bound(Problem(view(X, np.array(y, dtype=float)), make_loss("hinge"), 0.1), 0.01)
         text = "\n".join(lines)
         assert f"{T:,.0f} steps" in text
@@ -247,14 +247,14 @@ class TestIterationBound:
     ("options", "complaint"),
     [
         ({"order": "sideways"}, "order='sideways' must be one of random, permutation, cyclic"),
-        ({"output": "mean"}, "output='mean' must be one of last, average, random"),
+        ({"iterate": "mean"}, "iterate='mean' must be one of last, average, random"),
         ({"T0": -1}, "T0=-1"),
-        ({"T0": 5}, "T0=5 goes with output=average"),
-        ({"output": "average", "T0": 10_000, "max_visits": 500}, "T0=10000 is beyond the run of 500 steps"),
-        ({"order": "gaps", "output": "average"}, "output='average' needs another"),
+        ({"T0": 5}, "T0=5 goes with iterate=average"),
+        ({"iterate": "average", "T0": 10_000, "max_visits": 500}, "T0=10000 is beyond the run of 500 steps"),
+        ({"order": "gaps", "iterate": "average"}, "iterate='average' needs another"),
         ({"epsilon": -1.0}, "epsilon=-1.0"),
         ({"epsilon": 0.1}, "order='random' only"),
-        ({"epsilon": 0.1, "order": "random"}, "set output='average' too"),
+        ({"epsilon": 0.1, "order": "random"}, "set iterate='average' too"),
     ],
 )
 def test_bad_options(options: dict[str, Any], complaint: str) -> None:

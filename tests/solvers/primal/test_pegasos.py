@@ -208,7 +208,7 @@ class TestEquivalences:
                 assert point.w[0] == pytest.approx(value, rel=1e-15)
 
     def test_a_random_start_is_erased_by_the_first_step(self) -> None:
-        for options in ({}, {"projection": True}, {"output": "average"}):
+        for options in ({}, {"projection": True}, {"iterate": "average"}):
             task = problem()
             inside, zero = (Pegasos(first_w=first, seed=3, **options) for first in ("ball", "zero"))
             state = inside.start(task, None)
@@ -220,7 +220,7 @@ class TestEquivalences:
             )
             # the row's loss may be 0 inside the ball, but then w is 0 after it
             assert np.array_equal(model(state), model(other)) or not model(state).any()
-            if "output" in options:
+            if "iterate" in options:
                 np.testing.assert_allclose(
                     inside.point(task, state).w, (before + model(state))[:-1] / 2, rtol=1e-12
                 )
@@ -250,7 +250,7 @@ class TestOutputs:
     def test_an_average_is_the_mean_over_its_window(self, bias: Any, T0: int) -> None:
         task, solver = (
             problem(bias=bias, weighted=True),
-            Pegasos(k=3, output="average", T0=T0, seed=1, first_w="ball"),
+            Pegasos(k=3, iterate="average", T0=T0, seed=1, first_w="ball"),
         )
         found, state = iterates(solver, task, 230)
         start = state.suffix.now.began
@@ -263,20 +263,20 @@ class TestOutputs:
     @pytest.mark.parametrize("lam", [1e-2, 1e-4, 1e-6])
     def test_an_average_survives_projections(self, lam: float) -> None:
         """They make s fall by orders of magnitude a step, and v takes it in again and again."""
-        task, solver = problem(lam=lam), Pegasos(projection=True, output="average", T0=100)
+        task, solver = problem(lam=lam), Pegasos(projection=True, iterate="average", T0=100)
         found, state = iterates(solver, task, 500)
         expected = np.mean(found[100:], axis=0)[:-1]
         np.testing.assert_allclose(solver.point(task, state).w, expected, atol=1e-5 * np.abs(expected).max())
 
     def test_before_its_window_it_offers_the_last_model(self) -> None:
-        task, solver = problem(), Pegasos(output="average", T0=50)
+        task, solver = problem(), Pegasos(iterate="average", T0=50)
         found, state = iterates(solver, task, 30)
         assert np.array_equal(solver.point(task, state).w, found[-1][:-1])
 
     def test_a_random_model_is_one_of_the_window_each_equally_likely(self) -> None:
         task, where = problem(lam=0.01), []
         for seed in range(200):
-            solver = Pegasos(output="random", T0=10, seed=seed)
+            solver = Pegasos(iterate="random", T0=10, seed=seed)
             found, state = iterates(solver, task, 19)
             kept = solver.point(task, state).w
             same = [t for t in range(10, 20) if np.array_equal(found[t][:-1], kept)]
@@ -285,7 +285,7 @@ class TestOutputs:
         assert chisquare(np.bincount(where, minlength=20)[10:]).pvalue > 1e-4
 
     def test_a_random_model_without_T0_is_one_of_the_second_half_or_so(self) -> None:
-        task, solver = problem(), Pegasos(output="random", seed=5)
+        task, solver = problem(), Pegasos(iterate="random", seed=5)
         found, state = iterates(solver, task, 400)
         (when,) = (t for t in range(401) if np.array_equal(found[t][:-1], solver.point(task, state).w))
         assert when >= state.suffix.now.began >= 100
@@ -443,9 +443,9 @@ class TestRandomStopping:
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"k": 3, "projection": True, "sampling": "distinct", "skip_lossless": True},
-    {"output": "average", "projection": True},
-    {"k": 3, "output": "random", "sampling": "epochs"},
-    {"output": "random", "T0": 11},
+    {"iterate": "average", "projection": True},
+    {"k": 3, "iterate": "random", "sampling": "epochs"},
+    {"iterate": "random", "T0": 11},
     {"stop_within": 60},
 ]
 
@@ -592,17 +592,17 @@ class TestDualPoints:
         ({"k": 3, "sample_weight": [1, 0, 1]}, "k=3 is more than the 2 rows there are"),
         ({"sampling": "none"}, "sampling='none' must be one of replacement, distinct, epochs"),
         ({"first_w": "one"}, "first_w='one' must be one of zero, ball"),
-        ({"output": "mean"}, "output='mean' must be one of last, average, random"),
+        ({"iterate": "mean"}, "iterate='mean' must be one of last, average, random"),
         ({"T0": -1}, "T0=-1"),
-        ({"T0": 5}, "T0=5 goes with output=average"),
+        ({"T0": 5}, "T0=5 goes with iterate=average"),
         (
-            {"k": 2, "output": "average", "T0": 250, "max_visits": 500},
+            {"k": 2, "iterate": "average", "T0": 250, "max_visits": 500},
             "T0=250 is beyond the run of 250 steps of 2 rows",
         ),
         ({"stop_within": -1}, "stop_within=-1 must be a whole number >= 0"),
         ({"stop_within": 9000}, "stop_within=9000 is beyond the run of 3000 steps"),
         ({"k": 2, "stop_within": 2000}, "stop_within=2000 is beyond the run of 1500 steps"),
-        ({"stop_within": 5, "output": "average"}, "leave out output='average'"),
+        ({"stop_within": 5, "iterate": "average"}, "leave out iterate='average'"),
         ({"polish": -1}, "polish=-1 must be a whole number >= 0"),
         ({"bias_step": math.nan}, "bias_step=nan must be a finite number >= 0"),
         ({"precision": "float32"}, "solver 'pegasos' has no option 'precision'"),
@@ -619,7 +619,7 @@ def test_bad_options(options: dict[str, Any], complaint: str) -> None:
 
 def test_the_last_step_of_a_run_may_be_the_first_of_its_window() -> None:
     X, y = np.eye(3), np.array([1, -1, 1])
-    outcome = dualgap.fit(X, y, solver="pegasos", k=2, output="average", T0=249, max_visits=500, tol=0.0)
+    outcome = dualgap.fit(X, y, solver="pegasos", k=2, iterate="average", T0=249, max_visits=500, tol=0.0)
     assert outcome.run.state.cursor.steps == 250
 
 

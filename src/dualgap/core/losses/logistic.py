@@ -83,6 +83,7 @@ class Logistic(NamedTuple):
     smoothness = 0.25
     zhang_pairs = ((0.0, 1.0),)
     margin = INF
+    probabilistic = True
 
     def value(self, y: float, score: float) -> float:
         m = y * score

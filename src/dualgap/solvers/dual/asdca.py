@@ -97,7 +97,7 @@ class ASDCA(Solver[State]):
     gamma: str = option(
         "auto", "for losses with kinks: how far to round them, or auto: less and less to the gap"
     )
-    output: str = option(LAST, "last, or average (of the models from step T0 on)", choices=(LAST, AVERAGE))
+    iterate: str = option(LAST, "last, or average (of the models from step T0 on)", choices=(LAST, AVERAGE))
     T0: int = option(0, "first step of the average (0: about half of the run, whenever it ends)", low=0)
 
     name = "asdca"
@@ -106,7 +106,7 @@ class ASDCA(Solver[State]):
 
     def check_together(self) -> None:
         """T0 goes with an average; theta and gamma are words or numbers in range."""
-        averaging.check_output(self.output, self.T0)
+        averaging.check_iterate(self.iterate, self.T0)
         theta, gamma = _number("theta", self.theta, "theory"), _number("gamma", self.gamma, "auto")
         if theta is not None and not 0.0 < theta <= 1.0:
             raise InputError(f"theta={self.theta} must lie in (0, 1], or be 'theory'")
@@ -146,9 +146,9 @@ class ASDCA(Solver[State]):
         v, b, beta = dual_start(problem, warm)
         pace = self._pace(problem)
         rows = np.flatnonzero(problem.source.weight).astype(np.uint32)
-        total = np.zeros(beta.size if self.output == AVERAGE else 0)
+        total = np.zeros(beta.size if self.iterate == AVERAGE else 0)
         lagging = Lagging(beta.copy(), np.zeros(beta.size, dtype=np.int64), total)
-        suffix = averaging.begin(self.output, self.T0, beta.size, math.ceil(rows.size / pace.m))
+        suffix = averaging.begin(self.iterate, self.T0, beta.size, math.ceil(rows.size / pace.m))
         rng = generator(self.seed)
         return State(Iterate(v, np.zeros_like(v), beta, lagging, rows, rng, pace, Cursor(b)), suffix)
 
@@ -169,14 +169,14 @@ class ASDCA(Solver[State]):
                 state = self.recompute_primal(problem, state)
         end = state.steps + max(1, math.ceil(budget / m))
         while state.steps < end:
-            stop = int(min(end, averaging.next_event(self.output, state.suffix, state.steps)))
+            stop = int(min(end, averaging.next_event(self.iterate, state.suffix, state.steps)))
             iterate = state.iterate
             cursor = run(problem.source.batch, problem.loss, problem.dual_geometry, iterate, stop)
             iterate = iterate._replace(cursor=cursor)
             state = state._replace(iterate=iterate)
             if stop == state.suffix.mark:
                 mix, total = iterate.up_to_date
-                suffix = averaging.turn(self.output, self.T0, state.suffix, stop, mix, total, iterate.rng)
+                suffix = averaging.turn(self.iterate, self.T0, state.suffix, stop, mix, total, iterate.rng)
                 state = state._replace(suffix=suffix)
         return state, Status()
 
@@ -191,7 +191,7 @@ class ASDCA(Solver[State]):
         """w and the dual it is made of, of the iterate that is asked for."""
         v, h, cursor = state.iterate.v, state.iterate.h, state.iterate.cursor
         mix, total = state.iterate.up_to_date
-        beta = averaging.offered(self.output, state.suffix, state.steps, mix, total)
+        beta = averaging.offered(self.iterate, state.suffix, state.steps, mix, total)
         if beta is not None:
             beta = averaging.clipped(problem, beta)
             return Point(*problem.model_of(beta, cursor.v_bias), beta)

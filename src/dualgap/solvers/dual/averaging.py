@@ -22,7 +22,7 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.random import uniform
 
-LAST, AVERAGE, RANDOM = OUTPUTS = ("last", "average", "random")
+LAST, AVERAGE, RANDOM = ITERATES = ("last", "average", "random")
 T0_HELP = "first step of the average or the random choice (0: about half of the run, whenever it ends)"
 
 
@@ -42,11 +42,11 @@ class Suffix(NamedTuple):
     mark: int  # the step at which the next window takes over; -1: never
 
 
-def check_output(output: str, T0: int) -> None:
+def check_iterate(iterate: str, T0: int) -> None:
     """Refuse a T0 where there is no window to begin."""
-    if T0 > 0 and output == LAST:
+    if T0 > 0 and iterate == LAST:
         raise InputError(
-            f"T0={T0!r} goes with output=average or output=random; set one of them or leave T0 out"
+            f"T0={T0!r} goes with iterate=average or iterate=random; set one of them or leave T0 out"
         )
 
 
@@ -58,31 +58,33 @@ def check_T0(T0: int, steps: float, what: str = "steps") -> None:
         )
 
 
-def begin(output: str, T0: int, n: int, period: int) -> Suffix:
+def begin(iterate: str, T0: int, n: int, period: int) -> Suffix:
     """No step is made yet."""
-    size = 0 if output == LAST else n
+    size = 0 if iterate == LAST else n
     window = Window(T0, np.zeros(size), 0)
-    return Suffix(window, window, -1 if output == LAST else (T0 or period))
+    return Suffix(window, window, -1 if iterate == LAST else (T0 or period))
 
 
-def next_event(output: str, suffix: Suffix, now: int) -> float:
+def next_event(iterate: str, suffix: Suffix, now: int) -> float:
     """The first step after ``now`` at which ``turn`` wants to be called."""
     events = [suffix.mark]
-    if output == RANDOM:
+    if iterate == RANDOM:
         events += [suffix.now.due, suffix.next.due]
     return min((event for event in events if event > now), default=np.inf)
 
 
-def turn(output: str, T0: int, suffix: Suffix, now: int, beta: Floats, total: Floats, rng: Words) -> Suffix:
+def turn(iterate: str, T0: int, suffix: Suffix, now: int, beta: Floats, total: Floats, rng: Words) -> Suffix:
     """Begin windows and draw duals, as is due at this step; ``total`` is the sum of the duals of the steps
     before.
     """
     windows = [suffix.now, suffix.next]
-    if output == RANDOM:
+    if iterate == RANDOM:
         windows = [_draw(window, beta, now, rng) if window.due == now > 0 else window for window in windows]
     if now == suffix.mark:
         fresh = (
-            Window(now, total.copy(), 0) if output == AVERAGE else _draw(Window(now, beta, 0), beta, now, rng)
+            Window(now, total.copy(), 0)
+            if iterate == AVERAGE
+            else _draw(Window(now, beta, 0), beta, now, rng)
         )
         if T0:
             return suffix._replace(now=fresh, next=fresh._replace(due=0), mark=-1)
@@ -90,11 +92,11 @@ def turn(output: str, T0: int, suffix: Suffix, now: int, beta: Floats, total: Fl
     return suffix._replace(now=windows[0], next=windows[1])
 
 
-def offered(output: str, suffix: Suffix, now: int, beta: Floats, total: Floats) -> Floats | None:
+def offered(iterate: str, suffix: Suffix, now: int, beta: Floats, total: Floats) -> Floats | None:
     """The dual of the window; None where it is the last one. The mean may leave a box by a rounding error."""
-    if output == LAST or now <= suffix.now.began:
+    if iterate == LAST or now <= suffix.now.began:
         return None
-    if output == RANDOM:
+    if iterate == RANDOM:
         return suffix.now.kept if suffix.now.due else None
     mean: Floats = (total + beta - suffix.now.kept) / (now + 1 - suffix.now.began)
     return mean

@@ -44,7 +44,7 @@ from ...runtime.options import option
 from ...training.solver import Capabilities, Solver, Status
 from ...training.stopping import Reason
 from . import averaging
-from .averaging import AVERAGE, LAST, OUTPUTS, Suffix
+from .averaging import AVERAGE, ITERATES, LAST, Suffix
 from .ordered_sweeps import (
     GAPS,
     IMPORTANCE,
@@ -96,8 +96,8 @@ class SDCA(Solver[State]):
         "random, permutation (fresh each epoch), cyclic (one), importance (length), gaps (shares in it)",
         choices=ORDERS,
     )
-    output: str = option(
-        LAST, "last, average (of the duals from step T0 on) or random (one)", choices=OUTPUTS
+    iterate: str = option(
+        LAST, "last, average (of the duals from step T0 on) or random (one)", choices=ITERATES
     )
     T0: int = option(0, averaging.T0_HELP, low=0)
     epsilon: float = option(
@@ -112,10 +112,10 @@ class SDCA(Solver[State]):
 
     def check_together(self) -> None:
         """Averages and bounds go with some orders only."""
-        averaging.check_output(self.output, self.T0)
-        if self.order == GAPS and self.output != LAST:
+        averaging.check_iterate(self.iterate, self.T0)
+        if self.order == GAPS and self.iterate != LAST:
             raise InputError(
-                f"order='gaps' draws by the gaps of the last iterate; output={self.output!r} needs another"
+                f"order='gaps' draws by the gaps of the last iterate; iterate={self.iterate!r} needs another"
             )
         if self.epsilon > 0 and self.order != RANDOM:
             raise InputError(
@@ -125,11 +125,11 @@ class SDCA(Solver[State]):
     def check(self, problem: Problem, visits: float) -> None:
         """Averages must begin before the run ends; the bound may be one on averages only."""
         averaging.check_T0(self.T0, min(visits, self._bound(problem)[1]))
-        if self.epsilon > 0 and not math.isfinite(problem.loss.smoothness) and self.output != AVERAGE:
+        if self.epsilon > 0 and not math.isfinite(problem.loss.smoothness) and self.iterate != AVERAGE:
             raise InputError(
                 f"epsilon={self.epsilon:g} is a bound on the averaged iterate for the {problem.loss.name} "
                 "loss; "
-                "set output='average' too"
+                "set iterate='average' too"
             )
 
     def plan(self, problem: Problem, tol: float) -> list[str]:
@@ -147,7 +147,7 @@ class SDCA(Solver[State]):
 
     @property
     def _sweeper(self) -> OrderedSweeper:
-        return OrderedSweeper(self.order, self.output == AVERAGE)
+        return OrderedSweeper(self.order, self.iterate == AVERAGE)
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at beta = 0, or at the dual point of a warm start."""
@@ -157,14 +157,14 @@ class SDCA(Solver[State]):
         if self.order == IMPORTANCE:
             sweeps = sweeps._replace(alias=make_alias(_importance(problem, rows)))
         T0, T = self._bound(problem)
-        return State(w, beta, sweeps, averaging.begin(self.output, T0, beta.size, rows.size), T)
+        return State(w, beta, sweeps, averaging.begin(self.iterate, T0, beta.size, rows.size), T)
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """Make that many steps; the windows of averages begin on the way."""
         if news is not None:
-            if self.output == LAST:  # w(beta) as the evaluation computed it
+            if self.iterate == LAST:  # w(beta) as the evaluation computed it
                 state.w[:] = news.w_of_dual
                 state = state.with_b(news.b)
             else:
@@ -174,13 +174,13 @@ class SDCA(Solver[State]):
         now = state.counts.visits
         end = int(min(now + budget, max(state.visits, now + 1)))
         while now < end:
-            stop = int(min(end, averaging.next_event(self.output, state.suffix, now)))
+            stop = int(min(end, averaging.next_event(self.iterate, state.suffix, now)))
             w, beta, sweeps = state.w, state.beta, state.sweeps
             sweeps = self._sweeper.sweep(Subproblem.of(problem), w, beta, sweeps, stop - now)
             now, state = stop, state._replace(sweeps=sweeps)
-            if stop < end or stop == averaging.next_event(self.output, state.suffix, stop - 1):
+            if stop < end or stop == averaging.next_event(self.iterate, state.suffix, stop - 1):
                 rng = sweeps.order.rng
-                suffix = averaging.turn(self.output, T0, state.suffix, now, beta, state.total, rng)
+                suffix = averaging.turn(self.iterate, T0, state.suffix, now, beta, state.total, rng)
                 state = state._replace(suffix=suffix)
         return state, Status(ended=self._ended(state))
 
@@ -196,7 +196,7 @@ class SDCA(Solver[State]):
     def point(self, problem: Problem, state: State) -> Point:
         """The pair w(beta), beta of the iterate that is asked for."""
         b = state.sweeps.cursor.b
-        beta = averaging.offered(self.output, state.suffix, state.counts.visits, state.beta, state.total)
+        beta = averaging.offered(self.iterate, state.suffix, state.counts.visits, state.beta, state.total)
         if beta is None:
             return Point(state.w, b, state.beta)
         beta = averaging.clipped(problem, beta)
@@ -230,7 +230,7 @@ class SDCA(Solver[State]):
         if self.epsilon == 0.0:
             return self.T0, math.inf
         T0, T = iteration_bound(problem, self.epsilon)
-        return (self.T0 or int(T0 or 0) if self.output != LAST else 0), T
+        return (self.T0 or int(T0 or 0) if self.iterate != LAST else 0), T
 
 
 def iteration_bound(problem: Problem, epsilon: float) -> tuple[int | None, float]:

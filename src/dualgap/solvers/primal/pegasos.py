@@ -37,7 +37,7 @@ from ...runtime.random import below, generator
 from ...training.solver import Capabilities, Solver, Status
 from ...training.stopping import Reason
 from ..dual import averaging
-from ..dual.averaging import AVERAGE, LAST, OUTPUTS, Suffix
+from ..dual.averaging import AVERAGE, ITERATES, LAST, Suffix
 from ..order import Order
 from .options import BIASES, bias_step_option, duals_option
 from .pegasos_steps import EPOCHS, REPLACEMENT, SAMPLINGS, Cursor, Manner, Model, Scaled, make_steps
@@ -106,8 +106,8 @@ class Pegasos(Polished, Solver[State]):
         ZERO, "zero, or ball: random inside the ball (the first step erases it)", choices=STARTS
     )
     skip_lossless: bool = option(False, "do not advance t where a batch has no loss")
-    output: str = option(
-        LAST, "last, average (of the models from step T0 on) or random (one)", choices=OUTPUTS
+    iterate: str = option(
+        LAST, "last, average (of the models from step T0 on) or random (one)", choices=ITERATES
     )
     T0: int = option(0, "first step of the average or the random choice (0: about half of the run)", low=0)
     stop_within: int = option(
@@ -122,12 +122,12 @@ class Pegasos(Polished, Solver[State]):
     capabilities = Capabilities(losses=("hinge",), biases=BIASES, own_stops=("stop_within",))
 
     def check_together(self) -> None:
-        """Random stopping excludes other outputs."""
-        averaging.check_output(self.output, self.T0)
-        if self.stop_within and self.output != LAST:
+        """Random stopping excludes other iterates."""
+        averaging.check_iterate(self.iterate, self.T0)
+        if self.stop_within and self.iterate != LAST:
             raise InputError(
                 f"stop_within={self.stop_within} is a random choice of its own; leave out "
-                f"output={self.output!r}"
+                f"iterate={self.iterate!r}"
             )
 
     def check(self, problem: Problem, visits: float) -> None:
@@ -167,10 +167,10 @@ class Pegasos(Polished, Solver[State]):
             v = direction.normal(size=source.d)
             v *= direction.random() ** (1.0 / source.d) / (math.sqrt(problem.lam) * float(np.linalg.norm(v)))
             square = float(np.dot(v, v))
-        u = np.zeros(source.d if self.output == AVERAGE else 0)
+        u = np.zeros(source.d if self.iterate == AVERAGE else 0)
         errors = np.zeros(source.n if self.duals else 0, dtype=np.int32)
         picks = np.zeros(self.k * max(1, rows.size // self.k), dtype=np.uint32)
-        suffix = averaging.begin(self.output, self.T0, source.d + 1, math.ceil(rows.size / self.k))
+        suffix = averaging.begin(self.iterate, self.T0, source.d + 1, math.ceil(rows.size / self.k))
         bound = excess_bound(problem, self.stop_within, self.projection) if self.stop_within else 0.0
         state = State(
             Model(v, u, errors),
@@ -193,13 +193,13 @@ class Pegasos(Polished, Solver[State]):
         batch, geometry = problem.source.batch, problem.primal_geometry(self.bias_step)
         manner = Manner(self.k, SAMPLINGS.index(self.sampling), self.projection, self.skip_lossless)
         while state.cursor.steps < end:
-            stop = int(min(end, averaging.next_event(self.output, state.suffix, state.cursor.steps)))
+            stop = int(min(end, averaging.next_event(self.iterate, state.suffix, state.cursor.steps)))
             model, order, cursor = state.model, state.order, state.cursor
             cursor = make_steps(batch, problem.loss, geometry, model, order, cursor, manner, stop)
             state = state._replace(cursor=cursor)
-            if stop < end or stop == averaging.next_event(self.output, state.suffix, stop - 1):
+            if stop < end or stop == averaging.next_event(self.iterate, state.suffix, stop - 1):
                 now, total, rng = state.weights, state.total, order.rng
-                suffix = averaging.turn(self.output, self.T0, state.suffix, stop, now, total, rng)
+                suffix = averaging.turn(self.iterate, self.T0, state.suffix, stop, now, total, rng)
                 state = state._replace(suffix=suffix)
         if state.cursor.steps == stop_at:
             state = self._stop_or_retry(problem, state)
@@ -208,7 +208,7 @@ class Pegasos(Polished, Solver[State]):
     def point(self, problem: Problem, state: State) -> Point:
         """The model that is asked for, and the counters as a dual point."""
         cursor, last = state.cursor, state.weights
-        model = averaging.offered(self.output, state.suffix, cursor.steps, last, state.total)
+        model = averaging.offered(self.iterate, state.suffix, cursor.steps, last, state.total)
         if model is None:
             model = last
         beta = None

@@ -36,7 +36,7 @@ from .rates import CONSTANT, Rate, make_rate
 from .state import State, begin_epoch
 
 if TYPE_CHECKING:
-    from ...training.outcome import Outcome
+    from ...training.outcome import Result
 
 
 class Ballot(NamedTuple):
@@ -137,7 +137,7 @@ class Perceptron(Descent):
         return super().for_stream()
 
 
-def vote(outcome: Outcome, X: Any) -> Floats:
+def vote(outcome: Result, X: Any) -> Floats:
     """The votes of all iterates on the rows of X: the part for +1 less the part for -1."""
     solver, problem = outcome.solver, outcome.problem
     if not isinstance(solver, Perceptron) or not solver.voted:
