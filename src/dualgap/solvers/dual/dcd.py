@@ -32,6 +32,7 @@ from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.options import option
 from ...training.solver import Capabilities, Solver, Status
+from ...training.states import state_class
 from ...training.stopping import Reason
 from .shrinking import (
     SHRUNK,
@@ -45,6 +46,7 @@ GROUP, SHORT = 4, 150  # neighbours that are visited together where rows have so
 MAX_FORESIGHT = 20.0  # 1/r at most
 
 
+@state_class
 class State(NamedTuple):
     """w = w(beta) at all times."""
 

@@ -42,6 +42,7 @@ from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
 from ...training.solver import Capabilities, Solver, Status
+from ...training.states import Magnitude, state_class
 from ...training.stopping import Reason
 from . import averaging
 from .averaging import AVERAGE, ITERATES, LAST, Suffix
@@ -59,6 +60,7 @@ from .start import dual_start
 from .sweeper import Subproblem
 
 
+@state_class
 class State(NamedTuple):
     """w = w(beta) and b = b(beta) at all times."""
 
@@ -66,7 +68,7 @@ class State(NamedTuple):
     beta: Floats
     sweeps: Sweeps
     suffix: Suffix
-    visits: float  # after which the iteration bound is met; infinite where it is not asked for
+    visits: Magnitude  # after which the iteration bound is met; infinite where it is not asked for
 
     @property
     def counts(self) -> Counts:
