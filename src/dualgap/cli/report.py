@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..training.outcome import Outcome
     from ..training.records import Record
     from ..training.solver import AnySolver
+    from ..training.stopping import Reason
 
 SLOW = "max_epochs", "max_visits", "time_limit", "stalled"  # reasons that may come of the scales of columns
 PREPARING = "preparing"
@@ -51,6 +52,9 @@ class Settings(NamedTuple):
     label: str
     weight: str | None
     trace: Path | None
+    checkpoint: Path | None
+    checkpoint_every: str
+    resume: Path | None
     record_every: int | None
     validation: Path | None
     patience: int
@@ -74,7 +78,7 @@ class Trained:
     outcome: Outcome
     last: Record
     model: Model
-    interrupted: bool  # Ctrl-C was pressed after training began, be it while the model was saved
+    interrupted: Reason | None  # by a signal after training began, be it while the model was saved
     trace_failure: str | None = None
 
     def summary(self) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..runtime.errors import TrivialModelWarning
+from ..runtime.errors import CheckpointWarning, TrivialModelWarning
 from ..training.callbacks import Callback
-from .console import Spinner
+from .console import Spinner, warn
 from .data import label_of
 from .report import PREPARING, Introduction, Settings, Trained
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinner) -> Trained:
-    """Read, train and save. Once training has begun, Ctrl-C does not lose what has been learned."""
+    """Read, train and save. Once training has begun, no Ctrl-C or SIGTERM loses what has been learned."""
     from ..models.building import model_of
     from ..training.interruption import CtrlC
 
     data = opened(settings, spinner)
     held_out = _held_out(settings, data, spinner)
     trace = None if settings.trace is None else Trace(settings.trace)
-    with CtrlC() as ctrl_c:
+    with CtrlC(terminate=True) as ctrl_c:
         outcome, last = _fit(settings, options, data, held_out, trace, spinner, ctrl_c)
         C = settings.C if settings.lam is not None else settings.C or 1.0
         model = model_of(outcome, data, C=C, last=last, duals=not settings.no_duals)
         model.save(file)
     failure = None if trace is None else trace.failure
-    return Trained(settings, file, data, outcome, last, model, ctrl_c.pressed, failure)
+    return Trained(settings, file, data, outcome, last, model, ctrl_c.reason, failure)
 
 
 def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> list[str]:
@@ -53,6 +53,9 @@ def _arguments(settings: Settings) -> dict[str, Any]:
         "rho": 1.0 if settings.rho is None else settings.rho,
         "stall": stall_of(settings.stall),
         "output": settings.keep,
+        "checkpoint": settings.checkpoint,
+        "checkpoint_every": settings.checkpoint_every,
+        "resume": settings.resume,
     }
 
 
@@ -140,14 +143,13 @@ def _fit(
 ) -> tuple[Outcome, Record]:
     from ..api import fit
     from ..training.callbacks import Progress
-    from ..training.stopping import INTERRUPTED
 
     spinner.say(PREPARING)
     last: list[Record] = []
 
     def listen(record: Record, run: Run) -> Any:
         last[:] = [record]
-        return INTERRUPTED if ctrl_c.pressed else None
+        return ctrl_c.reason
 
     callbacks: list[Any] = [listen, spinner]
     if not settings.quiet:
@@ -158,6 +160,8 @@ def _fit(
         callbacks.append(trace)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
+        warnings.simplefilter("always", CheckpointWarning)
+        warnings.showwarning = lambda message, *_: warn(str(message))
         outcome = fit(
             data,
             callbacks=callbacks,

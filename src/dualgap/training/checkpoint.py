@@ -8,17 +8,25 @@ and what stands in it is never imported, called or unpickled.
 from __future__ import annotations
 
 import os
+import time
+import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..runtime.errors import InputError
+from ..runtime.errors import CheckpointWarning, InputError
 from ..runtime.npy import read_npz
-from ..runtime.writing import replacing
+from ..runtime.writing import check_destination, replacing
+from .callbacks import Callback
 from .outcome import Outcome
 from .run import FORMAT, Run
 from .states import FlawError, check_state, name_of, registered
+
+if TYPE_CHECKING:
+    from ..core.problem import Problem
+    from .records import Record
+    from .solver import AnySolver
 
 _CLASS, _KEYS = "class", "keys"
 
@@ -82,3 +90,42 @@ def _rebuilt(found: Mapping[str, Any], classes: Mapping[str, Any], prefix: str) 
     if leaf not in found:
         raise FlawError(f"it has no {leaf or 'beginning'!r}; it may be of another version")
     return found[leaf].item() if found[leaf].ndim == 0 else found[leaf]
+
+
+class Checkpoint(Callback):
+    """Saves a run every so many seconds, and when it ends, whatever the reason.
+
+    A run does not end because it cannot be saved: there is a warning, and the next time is another attempt.
+    It comes after all callbacks that remember something.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], every: float = 60.0) -> None:
+        self._path, self._every = check_destination(path), every
+        self._saved = time.monotonic()
+        self._failing = self._ended = False
+
+    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+        """The clock starts."""
+        self._saved, self._ended = time.monotonic(), False
+
+    def __call__(self, record: Record, run: Run) -> None:
+        """Save the run if it is time; the evaluation after its end is no part of it."""
+        if not self._ended and time.monotonic() - self._saved >= self._every:
+            self._save(run)
+
+    def ended(self, run: Run) -> None:
+        """Save the run as it can be resumed."""
+        self._ended = True
+        self._save(run)
+
+    def _save(self, run: Run) -> None:
+        try:
+            save_state(self._path, run)
+            self._failing = False
+        except InputError as error:
+            if not self._failing:  # one line for as long as it lasts
+                warnings.warn(
+                    f"checkpoint not saved: {error} (the run goes on)", CheckpointWarning, stacklevel=2
+                )
+            self._failing = True
+        self._saved = time.monotonic()

@@ -114,7 +114,7 @@ def copied(state: Any) -> Any:
     return state.copy() if isinstance(state, np.ndarray) else state
 
 
-_REMEDY = "start from its point instead (warm=), or resume with what it was trained with"
+_REMEDY = "resume with what it was trained with, or start anew (in Python: from its point, warm=)"
 _WORDS = {
     "loss": "another loss",
     "lam": "another lam",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -34,10 +34,11 @@ class Numbers(NamedTuple):
     rows: bool = False  # numbers of rows: below n
     words: bool = False  # of a random generator: 32 bits each, and not all of them 0
     fixed: bool = False  # the same throughout a run: that of a fresh state
+    scalar: bool = False  # a single number, and no array
     shape: tuple[str | None, ...] | None = None  # of "n", "d" and None (any); else that of a fresh state
 
 
-WHOLE, FINITE = Numbers(0, MOST, whole=True), Numbers()
+WHOLE, FINITE = Numbers(0, MOST, whole=True, scalar=True), Numbers()
 FLAG, TEXT = "flag", "text"
 
 # Fields that are more than an int >= 0, a finite float, a bool, a str or an array of finite float64.
@@ -160,10 +161,11 @@ def kinds_of(cls: type) -> dict[str, Any]:
 
 def _kind(hint: Any, where: str) -> Any:
     if get_origin(hint) is Annotated:
-        found = next((part for part in get_args(hint) if isinstance(part, Numbers)), None)
-        if found is not None:
-            return found
-    plain = {int: WHOLE, float: FINITE, bool: FLAG, str: TEXT}
+        base, *notes = get_args(hint)
+        for note in notes:
+            if isinstance(note, Numbers):
+                return note._replace(scalar=base in (int, float))
+    plain = {int: WHOLE, float: FINITE._replace(scalar=True), bool: FLAG, str: TEXT}
     if hint in plain:
         return plain[hint]
     if hint == Floats:
@@ -195,12 +197,14 @@ def _check_field(value: Any, fresh: Any, kind: Any, extent: Extent | None, path:
 
 
 def _check_numbers(value: Any, fresh: Any, kind: Numbers, extent: Extent | None, path: str) -> None:
-    array = isinstance(value, np.ndarray)
-    if fresh is not None and array != isinstance(fresh, np.ndarray):
-        raise FlawError(f"{path} is {'an array' if array else _shown(value)}, and must be the other kind")
-    if not array:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, Integral if kind.whole else Real):
-            raise FlawError(f"{path} is {_shown(value)}, and must be a {'whole ' * kind.whole}number")
+    if isinstance(value, np.ndarray) == kind.scalar:
+        raise FlawError(f"{path} is {_shown(value)}, and must be {'a number' if kind.scalar else 'an array'}")
+    if kind.scalar:
+        # kernels are compiled for ints or floats: one in place of the other is another type
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Integral if kind.whole else float):
+            raise FlawError(
+                f"{path} is {_shown(value)}, and must be {'a whole number' if kind.whole else 'a float'}"
+            )
     elif value.dtype.kind not in ("iu" if kind.whole else "f"):
         raise FlawError(f"{path} has the dtype {value.dtype}")
     else:

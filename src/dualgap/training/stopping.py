@@ -33,6 +33,8 @@ class Reason(NamedTuple):
 
 BROKEN = "broken"  # the name of the reason where the data fail
 INTERRUPTED = Reason("interrupted", "interrupted; this is the best model so far")
+TERMINATED = Reason("terminated", "terminated by a signal; this is the best model so far")
+SIGNALS = INTERRUPTED.name, TERMINATED.name
 
 
 def broken(message: str) -> Reason:

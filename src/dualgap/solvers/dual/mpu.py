@@ -39,7 +39,6 @@ from ...training.solver import Capabilities, Solver, Status
 from ...training.states import (
     Extent,
     Generator,
-    Magnitude,
     Naturals,
     Numbers,
     Position,
@@ -80,7 +79,6 @@ class State(NamedTuple):
     active_rows: RowNumbers  # uint32; the first ``cursor.active`` of them are the active set
     rng: Generator
     cursor: Cursor
-    relative_gap: Magnitude = math.inf  # at the last certificate
 
     @property
     def counts(self) -> Counts:
@@ -159,10 +157,11 @@ class MPU(Solver[State]):
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """Visit rows until the budget is spent or nothing moves any more; then refine the quantum."""
+        relative_gap = math.inf
         if news is not None:
             state.w[:] = news.w_of_dual
             found = problem.certificate(news.primal, news.primal_error, news.dual, news.dual_error)
-            state = state.at(b=news.b)._replace(relative_gap=found.relative_gap)
+            state, relative_gap = state.at(b=news.b), found.relative_gap
         if state.cursor.settled:
             if REFINE * state.M <= FINEST:
                 state.counters[:] *= REFINE
@@ -172,12 +171,12 @@ class MPU(Solver[State]):
         margin = problem.loss.margin
         cursor = _learn(problem.source.batch, margin, problem.dual_geometry, state, limits, budget)
         state = state._replace(cursor=cursor)
-        return state, Status("convenient" if cursor.settled else "no", self._ended(state))
+        return state, Status("convenient" if cursor.settled else "no", self._ended(state, relative_gap))
 
-    def _ended(self, state: State) -> Reason | None:
+    def _ended(self, state: State, relative_gap: float) -> Reason | None:
         """The measured gap is small enough, or no finer quantum can be counted."""
-        if state.relative_gap <= self.delta_stop:
-            return Reason("delta_stop", f"the relative gap {state.relative_gap:.3g} is at most delta_stop")
+        if relative_gap <= self.delta_stop:
+            return Reason("delta_stop", f"the relative gap {relative_gap:.3g} is at most delta_stop")
         if state.cursor.settled and REFINE * state.M > FINEST:
             return Reason(
                 "finest quantum", "no row can be improved any further by the finest quantum there is"

@@ -83,7 +83,7 @@ class SMO(WorkingSetSolver):
                     break
                 if self.shrinking:
                     state = _shrunk(state, box, extremes)
-        return state, status_of(state, restored=restored)
+        return state, status_of(problem, state, restored=restored)
 
 
 def _reviewed(problem: Problem, state: State, stopped: bool) -> tuple[State, bool]:

@@ -178,14 +178,14 @@ class WorkingSetSolver(Solver[State]):
         return Point(w, b, beta)
 
 
-def status_of(state: State, *, restored: bool) -> Status:
+def status_of(problem: Problem, state: State, *, restored: bool) -> Status:
     """Where all rows were restored it is convenient to evaluate.
 
     A run ends where a hard margin is proven to be too small to look for, or where nothing is left to do in
     float64.
     """
     cursor, ended = state.cursor, None
-    if cursor.proven < MARGIN_LIMIT:
+    if cursor.proven < MARGIN_LIMIT and _proven(problem, *_model(problem, state.variables.v)) < MARGIN_LIMIT:
         ended = Reason(
             "not separable",
             f"proven: no hyperplane separates the classes by a margin above {cursor.proven:.2g} of the "
@@ -247,19 +247,29 @@ def restore_all(problem: Problem, state: State) -> State:
     """All rows active, with w and their gradients computed anew, and what the dual value proves."""
     source = problem.source
     v, w, gradient = state.variables
-    w[:] = 0.0
-    used = np.flatnonzero(v)
-    add_rows(source.batch.rows, used, v[used], problem.scale, w)
+    w[:] = _model(problem, v)[1]
     _set_gradients(source.batch.rows, source.y, problem.loss.margin, w, gradient)
-    proven = math.inf
-    if problem.loss.hard:
-        lengths = np.sqrt(source.squared_norms)
-        mass, longest = float(np.abs(v).sum()), math.sqrt(problem.max_squared_norm)
-        hulls = norm(w) / problem.scale + longest * abs(math.fsum(v))
-        hulls += float(gamma(source.n + 8.0)) * float(np.abs(v) @ lengths)
-        proven = hulls / (mass * longest) if mass * longest > 0.0 else math.inf
     state = state.counted(state.order.size, 0, source.nnz)
-    return state.at(active=state.order.size, proven=proven, moved=False)
+    return state.at(active=state.order.size, proven=_proven(problem, v, w), moved=False)
+
+
+def _model(problem: Problem, v: Floats) -> tuple[Floats, Floats]:
+    """v, and w(v) computed anew."""
+    w, used = np.zeros(problem.source.d), np.flatnonzero(v)
+    add_rows(problem.source.batch.rows, used, v[used], problem.scale, w)
+    return v, w
+
+
+def _proven(problem: Problem, v: Floats, w: Floats) -> float:
+    """No hyperplane has a larger margin, as a part of the longest row, as v of the signs of y proves."""
+    source = problem.source
+    if not problem.loss.hard or (v * source.y < 0.0).any():
+        return math.inf
+    lengths = np.sqrt(source.squared_norms)
+    mass, longest = float(np.abs(v).sum()), math.sqrt(problem.max_squared_norm)
+    hulls = norm(w) / problem.scale + longest * abs(math.fsum(v))
+    hulls += float(gamma(source.n + 8.0)) * float(np.abs(v) @ lengths)
+    return hulls / (mass * longest) if mass * longest > 0.0 else math.inf
 
 
 @kernel

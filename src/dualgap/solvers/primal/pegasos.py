@@ -197,8 +197,10 @@ class Pegasos(Polished, Solver[State]):
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """Make whole steps until the budget is spent."""
+        attempt = state.attempt._replace(accepted=False)  # what a run is resumed with is proven anew
         if not self.stop_within:  # the run that is resumed may have asked for it
-            state = state._replace(attempt=state.attempt._replace(stop_at=-1, accepted=False))
+            attempt = attempt._replace(stop_at=-1)
+        state = state._replace(attempt=attempt)
         end, stop_at = state.cursor.steps + max(1, math.ceil(budget / self.k)), state.attempt.stop_at
         if stop_at >= 0:
             end = min(end, stop_at)
