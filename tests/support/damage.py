@@ -1,6 +1,6 @@
 """Runs of every kind of solver whose states are damaged in single values, then resumed.
 
-As a program (``python -m support.damage CASE EXAMPLES``) it is a process of its own, so that a crash of
+As a program (``python -m support.damage EXAMPLES CASE...``) it is a process of its own, so that a crash of
 compiled code is seen as one. Either the run is refused in one line, or it ends, and its certificate is true.
 """
 
@@ -209,4 +209,5 @@ def main(name: str, examples: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    for chosen in sys.argv[2:]:
+        main(chosen, int(sys.argv[1]))

@@ -8,6 +8,7 @@ import io
 import math
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -28,6 +29,7 @@ DAMAGE = (
     RuntimeError,
     MemoryError,
     SyntaxError,
+    tokenize.TokenError,
     struct.error,
     zipfile.BadZipFile,
     zlib.error,

@@ -68,7 +68,7 @@ def read_state(path: str | os.PathLike[str]) -> Run:
         run = _rebuilt(read_npz(path, "a saved run"), registered(), "")
         if not isinstance(run, Run):
             raise FlawError(f"it is a {type(run).__name__}")
-        if run.format == FORMAT:
+        if not isinstance(run.format, int) or run.format == FORMAT:
             check_state(run, None, None)
     except (FlawError, RecursionError) as flaw:
         raise InputError(f"{path}: not a saved run, or damaged: {flaw}") from None

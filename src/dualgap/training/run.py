@@ -128,7 +128,7 @@ def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
 
     That the data are the same is only as sure as a digest of samples; `check_value` looks at all of them.
     """
-    if run.format != FORMAT:
+    if not isinstance(run.format, int) or run.format != FORMAT:
         raise InputError(
             f"resume: the run has format {run.format!r}, and this version has {FORMAT}; {_REMEDY}"
         )

@@ -21,6 +21,7 @@ from ..runtime.arrays import Floats, Words
 from ..runtime.counts import Counts
 
 MOST = 2**62  # of any count: sums of two of them are still 64-bit numbers
+LARGEST = 1e150  # of a finite number: its square is one, too
 
 
 class Numbers(NamedTuple):
@@ -243,7 +244,7 @@ def _wrong(value: Any, low: float, high: float, kind: Numbers) -> tuple[str, Any
     with np.errstate(invalid="ignore"):
         bad = np.logical_not((value >= low) & (value <= high))
         if not kind.whole and not kind.infinite:
-            bad = bad | ~np.isfinite(value)
+            bad = bad | ~(np.abs(value) <= LARGEST)
         if kind.nan:
             bad = bad & ~np.isnan(value)
     if not np.any(bad):
@@ -255,7 +256,7 @@ def _wrong(value: Any, low: float, high: float, kind: Numbers) -> tuple[str, Any
 
 
 def _words(low: float, high: float, kind: Numbers) -> str:
-    what = "a whole number" if kind.whole else ("a number" if kind.infinite else "a finite number")
+    what = "a whole number" if kind.whole else ("a number" if kind.infinite else f"within {LARGEST:g} of 0")
     above = f" from {low:g} on" if low > -math.inf else ""
     below = f" up to {high:.17g}" if high < math.inf else ""
     return f"{what}{above}{below}"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -28,7 +29,7 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...training.states import Position, Positive, Reals, state_class
+from ...training.states import Extent, Position, Positive, Reals, invariant, state_class
 from .options import precision_option
 from .rates import Rate
 from .row_by_row import RowByRow, intercepts
@@ -59,6 +60,15 @@ class Cursor(NamedTuple):
     u_bias: float = 0.0
     r: float = 0.0  # the sum of rho_t
     counts: Counts = Counts()
+
+
+@invariant(State)
+def _check(state: State[Any, Any], extent: Extent) -> Iterator[tuple[bool, str]]:
+    if isinstance(state.model, Model):  # past multiplies what is added to u
+        yield (
+            state.model.u.size > 0 or state.cursor.past == 0.0,
+            "cursor.past is that of a mean, and there is none",
+        )
 
 
 class Manner(NamedTuple):
