@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import repeat
 from numbers import Integral
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
@@ -137,9 +138,9 @@ def check_state(value: Any, fresh: Any, extent: Extent | None, path: str = "") -
         raise FlawError(f"{path or 'it'} is a {cls.__name__}, and must be a {type(fresh).__name__}")
     if _CLASSES.get(name_of(cls)) is not cls:
         raise FlawError(f"{path or 'it'} is a {cls.__name__}, of which no state is made")
-    for name, kind in kinds_of(cls).items():
-        part = getattr(value, name)
-        _check_field(part, None if fresh is None else getattr(fresh, name), kind, extent, _join(path, name))
+    parts = zip(kinds_of(cls).items(), value, repeat(None) if fresh is None else fresh, strict=False)
+    for (name, kind), part, reference in parts:
+        _check_field(part, reference, kind, extent, _join(path, name))
     if extent is not None:
         for check in _INVARIANTS.get(type(value), []):
             for holds, wrong in check(value, extent):
