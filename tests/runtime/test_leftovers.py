@@ -79,6 +79,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
         "of another machine": f".a.dualgap-00000000-{boot}-{gone.pid}-1-ab.tmp",
         "of a living process": f".a.dualgap-{machine}-{boot}-{number}-{start}-ab.tmp",
         "of somebody else": f".a.{gone.pid}.tmp",
+        "of no process": f".a.dualgap-{machine}-{boot}-{10**30}-1-ab.tmp",
         "not hidden": f"a.dualgap-{machine}-{boot}-{gone.pid}-1-ab.tmp",
         "not temporary": f".a.dualgap-{machine}-{boot}-{gone.pid}-1-ab",
     }

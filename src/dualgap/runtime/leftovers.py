@@ -51,7 +51,7 @@ class Process(NamedTuple):
             os.kill(self.number, 0)
         except ProcessLookupError:
             return True
-        except OSError:  # it is there, and another user's
+        except (OSError, OverflowError):  # it is there, and another user's, or the name is nobody's
             return False
         start = _start_of(self.number)
         return start is not None and self.start != _UNKNOWN and start != self.start

@@ -103,6 +103,8 @@ class DCD(Solver[State]):
             state = self.take_news(problem, state.at(b=news.b), news)
             if state.sweeps.cursor.settled:
                 return state, self._status(state)
+        elif self.pg_tol > 0.0:
+            state = state.at(settled=False)  # a run that is resumed finds anew what has ended it
         w, beta, sweeps = state
         sweeps = self._sweeper(problem).sweep(Subproblem.of(problem), w, beta, sweeps, budget)
         state = State(w, beta, sweeps)
