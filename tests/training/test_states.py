@@ -142,6 +142,37 @@ def test_numbers_that_cannot_be_are_refused(what: str, tmp_path: Path) -> None:
         dualgap.fit(X, Y, solver="dcd", tol=0.0, resume=tmp_path / "run.npz")
 
 
+def test_parts_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
+    """A number, a dictionary or another class where the run has something else."""
+    path = tmp_path / "run.npz"
+    dualgap.save_state(path, dualgap.fit(X, Y, solver="dcd", max_epochs=3, tol=0.0))
+    with np.load(path) as file:
+        arrays = dict(file)
+    counts = {name: arrays[f"timetable.at.{name}"] for name in ("class", "visits", "updates", "entries")}
+    for part in ("memory", "state", "timetable", "w"):
+        others = {name: array for name, array in arrays.items() if name.partition(".")[0] != part}
+        for wrong in (
+            {part: np.asarray(3.0)},
+            {part: np.asarray("text")},
+            {f"{part}.{name}": array for name, array in counts.items()},
+            {f"{part}.keys": np.array(["a"]), f"{part}.a": np.asarray(1)},
+        ):
+            if part == "memory" and "memory.keys" in wrong:
+                continue  # it is a dictionary
+            np.savez(path, **others, **wrong)
+            with pytest.raises(dualgap.InputError, match=r"(is|be) damaged|run, or damaged"):
+                dualgap.fit(X, Y, solver="dcd", tol=0.0, resume=path)
+
+
+def test_what_a_callback_remembers_must_be_its_own() -> None:
+    common: dict[str, Any] = {"solver": "sdca", "tol": 0.0}
+    first = dualgap.fit(X, Y, callbacks=[Counting()], max_epochs=2, **common).run
+    for wrong in (3.0, first.timetable.at):
+        memory = {**first.memory, "counting": wrong}
+        with pytest.raises(dualgap.InputError, match=r"memory.counting of the run is a \w+, and must"):
+            dualgap.fit(X, Y, callbacks=[Counting()], resume=first._replace(memory=memory), **common)
+
+
 def test_what_a_rule_remembers_must_be_its_own() -> None:
     first = dualgap.fit(X, Y, solver="sgd", validation=0.2, max_epochs=3, tol=0.0)
     mixed = {"stalled": first.run.memory["early"]}

@@ -16,7 +16,7 @@ from .loop import Loop, Settings
 from .outcome import Outcome
 from .records import Record
 from .solver import AnySolver
-from .stopping import BROKEN, SIGNALS, Reason, Rules, broken
+from .stopping import BROKEN, SIGNALS, Reason, Rules, broken, recalled
 
 PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not waited for after Ctrl-C
 
@@ -66,7 +66,9 @@ def running(
         if settings.resume is not None:
             for callback in callbacks:
                 if callback.name in settings.resume.memory:
-                    callback.memory = settings.resume.memory[callback.name]
+                    kept = settings.resume.memory[callback.name]
+                    new = callback.memory is None
+                    callback.memory = kept if new else recalled(callback.name, kept, callback.memory)
         trace: list[Record] = []
         with ExitStack() as open_:
             loop.steps = open_.enter_context(solver.opened(problem, loop.state))

@@ -154,8 +154,8 @@ def _join(path: str, name: str) -> str:
 
 @cache
 def kinds_of(cls: type) -> dict[str, Any]:
-    """What each field of a registered class may be: `Numbers`, FLAG, TEXT, a class, or None, which is said by
-    the value: a part of another class, or a dictionary of them.
+    """What each field of a registered class may be: `Numbers`, FLAG, TEXT, a class of the registry, ``tuple``
+    for any of them, or ``dict`` for several by their names.
     """
     hints = get_type_hints(cls, include_extras=True)
     return {name: _kind(hints[name], f"{name_of(cls)}.{name}") for name in cls._fields}  # type: ignore[attr-defined]
@@ -174,28 +174,28 @@ def _kind(hint: Any, where: str) -> Any:
         return FINITE
     if isinstance(hint, type) and issubclass(hint, tuple):
         return hint
-    if isinstance(hint, TypeVar) or hint is Any or get_origin(hint) is dict:
-        return None
+    if isinstance(hint, TypeVar) or hint is Any:
+        return tuple
+    if get_origin(hint) is dict:
+        return dict
     raise TypeError(f"{where}: {hint} does not say what its numbers may be; see dualgap.training.states")
 
 
 def _check_field(value: Any, fresh: Any, kind: Any, extent: Extent | None, path: str) -> None:
-    if isinstance(value, tuple):
-        if isinstance(kind, type) and type(value) is not kind:
-            raise FlawError(f"{path} is a {type(value).__name__}, and must be a {kind.__name__}")
-        check_state(value, fresh, extent, path)
-    elif isinstance(value, dict) and kind is None:
+    if isinstance(kind, Numbers):
+        _check_numbers(value, fresh, kind, extent, path)
+    elif kind is FLAG and not isinstance(value, bool | np.bool_):
+        raise FlawError(f"{path} is {_shown(value)}, and must be True or False")
+    elif kind is TEXT and not isinstance(value, str):
+        raise FlawError(f"{path} is {_shown(value)}, and must be a text")
+    elif kind not in (FLAG, TEXT) and not isinstance(value, kind):
+        raise FlawError(f"{path} is a {type(value).__name__}, and must be a {kind.__name__}")
+    elif isinstance(value, dict):
         for name, item in value.items():
             if name_of(type(item)) in _CLASSES:  # what a callback of the user's remembers is its own business
                 check_state(item, None, extent, f"{path}.{name}")
-    elif isinstance(kind, Numbers):
-        _check_numbers(value, fresh, kind, extent, path)
-    elif kind == FLAG and not isinstance(value, bool | np.bool_):
-        raise FlawError(f"{path} is {_shown(value)}, and must be True or False")
-    elif kind == TEXT and not isinstance(value, str):
-        raise FlawError(f"{path} is {_shown(value)}, and must be a text")
-    elif kind not in (FLAG, TEXT):
-        raise FlawError(f"{path} is {_shown(value)}, and no part of a state")
+    elif isinstance(value, tuple):
+        check_state(value, fresh, extent, path)
 
 
 def _check_numbers(value: Any, fresh: Any, kind: Numbers, extent: Extent | None, path: str) -> None:

@@ -45,6 +45,16 @@ def broken(message: str) -> Reason:
 Memory = Any  # a NamedTuple of numbers and arrays, or None
 
 
+def recalled(name: str, kept: Memory, fresh: Memory) -> Memory:
+    """What a run that is resumed has kept under a name, if it is of the kind of what is new under it."""
+    if type(kept) is not type(fresh):
+        raise InputError(
+            f"resume: memory.{name} of the run is a {type(kept).__name__}, and must be a "
+            f"{type(fresh).__name__}: it is damaged; resume another checkpoint, or start anew"
+        )
+    return kept
+
+
 class Rule(Protocol):
     """A stopping rule."""
 
@@ -88,13 +98,10 @@ class Rules:
     def begin(self, kept: Mapping[str, Memory]) -> dict[str, Memory]:
         """What the rules remember: as kept in a run that is resumed, or nothing yet."""
         memory = {rule.name: rule.begin() for rule in self.rules}
-        for name, fresh in memory.items():
-            if name in kept and type(kept[name]) is not type(fresh):
-                raise InputError(
-                    f"resume: memory.{name} of the run is a {type(kept[name]).__name__}, and must be a "
-                    f"{type(fresh).__name__}: it is damaged; resume another checkpoint, or start anew"
-                )
-        return {name: kept.get(name, fresh) for name, fresh in memory.items()}
+        return {
+            name: recalled(name, kept[name], fresh) if name in kept else fresh
+            for name, fresh in memory.items()
+        }
 
     def look(self, record: Record, memory: dict[str, Memory]) -> tuple[Reason | None, dict[str, Memory]]:
         """Ask every rule, as some keep count; and what they remember now."""
