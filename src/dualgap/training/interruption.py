@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from .stopping import INTERRUPTED, TERMINATED, Reason
@@ -16,6 +17,7 @@ _DEFAULTS: dict[signal.Signals, Any] = {
 _REASONS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
+@dataclass(eq=False)
 class CtrlC:
     """While a run is on, the first Ctrl-C only raises a flag; a second one interrupts at once, as usual.
 
@@ -23,10 +25,10 @@ class CtrlC:
     ended. Elsewhere a program that is told to end must end, and not return from ``fit`` and go on.
     """
 
-    def __init__(self, *, terminate: bool = False) -> None:
-        self.reason: Reason | None = None  # to end the run, once a signal has come
-        self._signals = [signal.SIGINT, signal.SIGTERM] if terminate else [signal.SIGINT]
-        self._taken: list[signal.Signals] = []
+    _: KW_ONLY
+    terminate: bool = False
+    reason: Reason | None = field(default=None, init=False)  # to end the run, once a signal has come
+    _taken: list[signal.Signals] = field(default_factory=list, init=False)
 
     @property
     def pressed(self) -> bool:
@@ -37,7 +39,8 @@ class CtrlC:
         self.reason = None
         if threading.current_thread() is threading.main_thread():
             # an application's own handlers are left alone
-            self._taken = [which for which in self._signals if signal.getsignal(which) is _DEFAULTS[which]]
+            wanted = [signal.SIGINT, signal.SIGTERM] if self.terminate else [signal.SIGINT]
+            self._taken = [which for which in wanted if signal.getsignal(which) is _DEFAULTS[which]]
         for which in self._taken:
             signal.signal(which, self._press)
         return self
