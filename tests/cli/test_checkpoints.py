@@ -149,6 +149,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "code"), [("plain", 0), ("own", 0), ("send", -signal.SIGTERM)])
 def test_the_library_leaves_sigterm_alone(how: str, code: int, tmp_path: Path) -> None:
     """A program that is told to end ends at once; its last checkpoint is there."""
@@ -177,6 +178,7 @@ def _small_disk() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_written_is_one_line(rows: Path, tmp_path: Path) -> None:
     train = ["train", rows, "-o", tmp_path / "m", "--solver", "sdca", "--quiet"]
     train += ["--checkpoint", tmp_path / "run", "--checkpoint-every", "0"]

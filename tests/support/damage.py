@@ -64,6 +64,7 @@ CASES = {name: Case({"solver": name}) for name in SOLVERS} | {
 }
 
 WAYS = ["one", "one", "one", "all", "short", "long", "empty", "dtype", "deep", "swap"]
+COMMON = {"dcd", "sdca", "newton", "sgd", "pegasos", "cached-loops disk"}  # the others are slow: many alike
 NUMBERS = [-1, 0, 1, 7, 255, 2**31 - 1, 2**31, 2**32, 2**40, 2**60, 2**62, -(10**18), -3]
 FLOATS = [np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-320, -1.0, 0.0, 0.5, 1e18]
 

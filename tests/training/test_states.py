@@ -15,15 +15,16 @@ import dualgap
 from dualgap.solvers import SOLVERS
 from dualgap.training.states import kinds_of, registered, state_class
 from support.commands import TESTS
-from support.damage import CASES, arguments, with_part
+from support.damage import CASES, COMMON, arguments, with_part
 from support.problems import noisy
 from support.states import assert_same
 
 X, Y = noisy(1, 200, 5)
+EVERY = [pytest.param(name, marks=[] if name in COMMON else pytest.mark.slow) for name in CASES]
 FEW = ["dcd", "sdca", "asdca", "newton", "cached-loops disk"]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_state_of_every_solver_is_saved_and_read(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     outcome = dualgap.fit(max_visits=case.cut, max_epochs=None, **arguments(case))
@@ -198,6 +199,7 @@ def _damage(examples: int, *names: str) -> None:
         assert line.count(":") > 2, "and some should not matter"
 
 
+@pytest.mark.slow
 def test_damaged_states_are_refused_or_do_no_harm() -> None:
     _damage(25, *FEW)
 
