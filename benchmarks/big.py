@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from dualgap.data.formats.arrow import writing as store_writing
+from dualgap.data.formats.arrow.header import Header
 from dualgap.data.formats.arrow.spool import Rows
-from dualgap.data.formats.arrow.store import Header
 from dualgap.data.table import Table
 
 WORDS, COLUMNS, BLOCK = 70, 50_000, 20_000

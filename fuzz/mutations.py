@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dualgap.data.formats.arrow.store import KEY, _seal, checksum
+from dualgap.data.formats.arrow.header import KEY, seal
+from dualgap.data.formats.arrow.store import checksum
 
 from .seeds import PACKERS
 
@@ -251,7 +252,7 @@ def _written_anew(data: bytes, random: Random) -> bytes:
         batches[k], told["checksums"][k] = _changed_batch(batches[k], told["checksums"][k], random)
     told.pop("checksum", None)
     if random.random() < 0.95:  # beyond the seal of the header
-        told["checksum"] = _seal(told)
+        told["checksum"] = seal(told)
     sink = io.BytesIO()
     text = json.dumps(told).encode()
     layout = layout.with_metadata({KEY: text if random.random() < 0.97 else b"[" * 3000})

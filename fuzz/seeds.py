@@ -43,6 +43,8 @@ _TEXTS = (
     b"-1 " + b" ".join(b"%d:%d" % (k, k * k) for k in range(1, 60)) + b"\n1 1:1\n",
     b"1 20000000:1 19999999:-1.5\n-1 00000000000000000000007:1\n",
     b"\n\n1\n\n-1 3:1\x0b4:2\x0c5:3\n\n# end\n",
+    b"spam 1:0.5 3:-2e-1\nham 2:1 # tail\n\n# 1 1:1\n  spam\tqid:3 1:.25 2:3. # x\r\negg\n",
+    b"\xef\xbb\xbf" + "gr\u00fcn 2:1 1:3\nro\u0301t 4:1\ngr\u00fcn\n".encode() * 3,
 )
 
 
@@ -66,6 +68,7 @@ def stores() -> list[bytes]:
         (Options(value_type="float64"), Table(Path(), X, y, weight=weight)),
         (Options(compression="lz4"), Table(Path(), X, y, feature_names=names)),
         (Options(seed=None, value_type="float32", compression="zstd"), Table(Path(), X, y)),
+        (Options(), Table(Path(), X, (y + 1.0) / 2.0, label_names=("ham", "spam"))),
     ]
     found = []
     with tempfile.TemporaryDirectory() as folder:

@@ -21,6 +21,7 @@ from dualgap.data.formats import text
 from dualgap.data.formats.svmlight import reading as svmlight
 from dualgap.data.formats.svmlight.lines import LineError, Range, Row, parse_line
 from dualgap.data.formats.svmlight.reading import stream_svmlight
+from dualgap.data.formats.svmlight.words import has_words
 from dualgap.data.table import Table
 from dualgap.files import Store, read_svmlight
 from dualgap.runtime.errors import InputError
@@ -176,6 +177,7 @@ class StoreTarget(Target):
         for block in store.blocks():
             safe(block)
         safe(store.read())
+        assert store.read().y.size == store.header.n
 
 
 def safe(data: Table) -> None:
@@ -195,7 +197,7 @@ def sound(data: Table) -> None:
     """Whether the rows are fit for training: finite, and by rising columns."""
     X, n = data.X, data.y.size
     assert np.isfinite(X.data).all()
-    assert np.isfinite(data.y).all()
+    assert np.isfinite(data.codes).all()
     row = np.repeat(np.arange(n), np.diff(X.indptr))
     steps = np.diff(row * np.int64(X.shape[1]) + X.indices)
     assert (steps > 0).all(), "the columns of a row do not rise"
@@ -216,6 +218,11 @@ def _packed(data: bytes) -> bool:
     return any(data.startswith(magic) for magic in PACKERS)
 
 
+def _words(data: bytes) -> bool:
+    """Whether the labels of a text are words."""
+    return bool(has_words(np.frombuffer(data.removeprefix(_BOM), dtype=np.uint8)))
+
+
 def _same_fault(data: bytes, way: _Way, message: str) -> None:
     """The line that an error names has that fault in that column."""
     place = _PLACE.fullmatch(message)
@@ -225,7 +232,7 @@ def _same_fault(data: bytes, way: _Way, message: str) -> None:
     faults = []
     for zero_based in (way.zero_based, "yes"):
         try:
-            parse_line(line, _range(way, zero_based))
+            parse_line(line, _range(way, zero_based), words=_words(data))
         except LineError as error:
             faults.append((error.column, str(error)))
     assert (int(place[2]), place[3]) in faults, f"{message!r}, but the line {line!r} has {faults}"
@@ -237,14 +244,19 @@ def _same_rows(data: bytes, way: _Way, found: Table) -> None:
         return
     allowed = _range(way, way.zero_based)
     rows: list[Row] = []
+    words: list[str] = []
     for number, line in enumerate(_lines(data), 1):
-        row = parse_line(line, allowed)
+        row = parse_line(line, allowed, words=_words(data))
         if row is not None:
             assert found.line(len(rows)) == number
             rows.append(row)
+            words.append(line.split()[0].decode() if _words(data) else "")
     base = 0 if found.zero_based else 1
     expected = [sorted(zip(row.indices, row.values, strict=True)) for row in rows]
-    assert found.y.tobytes() == np.array([row.label for row in rows]).tobytes()
+    if _words(data):
+        assert found.y.tolist() == words
+    else:
+        assert found.y.tobytes() == np.array([row.label for row in rows]).tobytes()
     assert found.X.data.tobytes() == np.array([value for row in expected for _, value in row]).tobytes()
     assert (found.X.indices + base).tolist() == [index for row in expected for index, _ in row]
     assert np.diff(found.X.indptr).tolist() == [len(row) for row in expected]

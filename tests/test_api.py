@@ -147,7 +147,7 @@ def test_plan_and_one_vs_rest_refuse_the_same(train: Any, wrong: dict) -> None:
 
 
 def test_one_vs_rest_refuses_labels_that_are_none() -> None:
-    for y, message in ((None, "y is missing"), ([], "one class only"), (np.ones((4, 1)), "y has shape")):
+    for y, message in ((None, "y is missing"), ([], "y has 0 entries"), (np.ones((4, 1)), "y has shape")):
         with pytest.raises(dualgap.InputError, match=message):
             dualgap.one_vs_rest(X, y)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ceilings
-from support import matrix, passes
+from support import compiling, matrix, passes
 from support.ceilings import MissingCeilingError, ceiling, table
 
 
@@ -20,7 +20,9 @@ def leaves(found: Any, keys: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
 def test_the_table_has_a_number_for_every_run_and_no_others() -> None:
     epochs = {("epochs", case.solver, case.loss) for case in matrix.full_product()}
     cases = (*passes.MADE, *passes.REAL)
-    assert leaves(table()) == epochs | {case.key(*task) for case in cases for task in passes.TASKS}
+    made = {case.key(*task) for case in cases for task in passes.TASKS}
+    compiled = {("compiled", layout, loss) for layout in compiling.LAYOUTS for loss in compiling.LOSSES}
+    assert leaves(table()) == epochs | made | compiled
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,9 @@ def test_a_missing_number_says_what_to_do(keys: tuple[str, ...]) -> None:
         ("passes", 4.2, 3.8, 4.2),
         ("passes", 4.2, 3.0, 3.4),  # at most 1.15 times
         ("passes", None, 10.0, 11.5),
+        ("compiled", 23, 23, 23),
+        ("compiled", 23, 22, 22),
+        ("compiled", 23, 24, 24),
     ],
 )
 def test_a_ceiling_changes_only_where_it_is_too_low_or_too_high(

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from .estimators import LinearSVC as LinearSVC
     from .many import OneVsRest as OneVsRest
     from .many import one_vs_rest as one_vs_rest
+    from .models.model import Model as Model
+    from .outcome import Outcome as Outcome
     from .runtime.errors import InputError as InputError
     from .stream import Stream as Stream
     from .training.callbacks import Callback as Callback
     from .training.checkpoint import save_state as save_state
-    from .training.outcome import Outcome as Outcome
     from .training.records import Record as Record
     from .training.run import Run as Run
     from .warm_starts import load_state as load_state
@@ -41,7 +42,8 @@ _HOMES = {
     "Point": "core.problem",
     "OneVsRest": "many",
     "one_vs_rest": "many",
-    "Outcome": "training.outcome",
+    "Model": "models.model",
+    "Outcome": "outcome",
     "Record": "training.records",
     "Run": "training.run",
     "Callback": "training.callbacks",

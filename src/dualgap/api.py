@@ -6,20 +6,21 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from inspect import signature
+from functools import cache
+from inspect import Signature, signature
 from typing import Any
 
 from .core.bias import Bias
 from .core.losses import Loss
 from .core.problem import Point
 from .models.model import Model
+from .outcome import Outcome
 from .preparing import prepared_run
 from .runtime.checks import shown
 from .runtime.errors import InputError, TrivialModelWarning
 from .training.callbacks import Callback
 from .training.interruption import CtrlC
 from .training.jobs import Job
-from .training.outcome import Outcome
 from .training.records import Record
 from .training.run import Run
 from .training.running import Running, running, solve
@@ -153,7 +154,8 @@ def fit(
     -------
     Outcome
         ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``,
-        ``run``. ``trace`` has a `Record` for every certificate. ``dual`` holds one signed number beta_i a
+        ``run``. ``model`` is a `Model`, which predicts, is saved and verified. ``trace`` has a `Record` for
+        every certificate. ``dual`` holds one signed number beta_i a
         row: ``w(beta) = C sum_i c_i beta_i x_i``, and the lower bound is ``-C sum_i c_i phi*(-beta_i) - 1/2
         |w(beta)|^2``, which for the hinge, where beta_i lies between 0 and y_i, is ``C sum_i c_i y_i beta_i -
         1/2 |w(beta)|^2`` (given ``lam``: C = 1/(lam N), and the bound times lam). Ctrl-C ends a run early
@@ -168,6 +170,11 @@ def fit(
     return task.named(outcome)
 
 
+@cache
+def _signature() -> Signature:
+    return signature(fit)
+
+
 def job(
     key: Any,
     X: Any,
@@ -180,7 +187,7 @@ def job(
 
     ``adapt`` makes of the solver one that takes turns with others, and says how many visits a turn has.
     """
-    bound = signature(fit).bind(X, y, **arguments)
+    bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
     for name in ("checkpoint", "resume"):
         if bound.arguments[name] is not None:
@@ -203,7 +210,7 @@ def plan(X: Any, y: Any = None, **arguments: Any) -> list[str]:
 
     Takes all that ``fit`` takes. Bad data and bad options raise the same errors as in ``fit``.
     """
-    bound = signature(fit).bind(X, y, **arguments)
+    bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
     task = prepared_run(bound.arguments).task
     problem, solver = task.problem, task.solver

@@ -11,7 +11,8 @@ from .data.formats.reading import read_data, stream_data
 from .data.formats.svmlight.reading import read_svmlight
 from .data.formats.svmlight.writing import write_svmlight
 from .data.table import Table
-from .models.model import Model, Proof, load_model, save_model
+from .models.model import Model, Proof
+from .models.saving import load_model, save_model
 
 __all__ = [
     "ChunkFeed",

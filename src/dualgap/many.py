@@ -1,4 +1,4 @@
-"""One model for each of K classes, against the rest; rows on disk are read once for all of them.
+"""``one_vs_rest``: one model for each of K classes, against the rest; rows on disk are read once for all.
 
 Each class has a run of its own, with its own duals, weights and cache of rows (a K-th of the memory budget).
 Runs from disk take turns (`training/jobs.py`), and a chunk that has been read serves all. (``block`` and
@@ -8,27 +8,36 @@ Runs from disk take turns (`training/jobs.py`), and a chunk that has been read s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from .api import fit, job
+from .core.problem import Certificate
 from .data.chunks import Chunk, Feed, OnDisk
 from .data.dataset import Dataset
-from .data.features import expanded
-from .data.labels import Labels, signs
+from .data.labels import Labels, shown_label, signs
 from .data.sources import View
-from .inputs import ARGUMENTS, data_of, opened
+from .inputs import ARGUMENTS, data_of, held_out, opened
+from .models.building import model_of
+from .models.model import Model
+from .models.scoring import labels_of
+from .outcome import Outcome
 from .runtime.arrays import Floats
-from .runtime.errors import InputError
+from .runtime.checks import whole
+from .runtime.errors import InputError, TrivialModelWarning
 from .solvers.out_of_core.solver import OutOfCore
-from .training.jobs import Job, run_jobs
-from .training.outcome import Outcome
+from .training.callbacks import Callback
+from .training.jobs import run_jobs
+from .training.outcome import Result
+from .training.records import Record
+from .training.run import Run
 from .training.solver import AnySolver
 
 _KEPT = 3  # chunks that stay for the runs that are behind
@@ -36,10 +45,14 @@ _KEPT = 3  # chunks that stay for the runs that are behind
 
 @dataclass(frozen=True, eq=False)
 class OneVsRest:
-    """Models of one class each, in the order of ``classes``, every one with its certificate."""
+    """Models of one class each against the rest, in the order of ``classes``, every one with its certificate.
 
-    classes: Floats
+    Of two classes there is one model, which tells ``classes[1]`` from ``classes[0]``.
+    """
+
+    classes: Any
     outcomes: list[Outcome]
+    data: Dataset  # what they were trained on
 
     @property
     def coef(self) -> Floats:
@@ -52,66 +65,171 @@ class OneVsRest:
         return np.array([outcome.intercept for outcome in self.outcomes])
 
     @property
+    def certificates(self) -> list[Certificate]:
+        """The certificate of each class."""
+        return [outcome.certificate for outcome in self.outcomes]
+
+    @property
+    def converged(self) -> bool:
+        """Whether every class has reached the gap asked for."""
+        return all(outcome.converged for outcome in self.outcomes)
+
+    @property
     def passes(self) -> float:
         """Over the data, of the run that needed most; 0 where all rows were in memory."""
         return max(
             outcome.trace[-1].measures.get("passes", 0.0) for outcome in self.outcomes if outcome.trace
         )
 
-    def decision(self, X: Any) -> Floats:
-        """A score a class for every row."""
-        expansion = self.outcomes[0].expansion
-        rows = X if expansion is None else expanded(X, expansion)
-        return np.asarray(rows @ self.coef.T) + self.intercept
+    @cached_property
+    def model(self) -> Model:
+        """All of it as one model: to be saved, and to be verified."""
+        return self._model()
 
-    def predict(self, X: Any) -> Floats:
+    def decision_function(self, X: Any) -> Floats:
+        """A score a class for every row of a matrix, a file, a Store or a DataSpec; of two classes one."""
+        return self._weights.decision_function(X)
+
+    def predict(self, X: Any) -> Any:
         """The class of the highest score."""
-        chosen: Floats = self.classes[self.decision(X).argmax(axis=1)]
-        return chosen
+        return labels_of(self.decision_function(X), self.classes)
+
+    @cached_property
+    def _weights(self) -> Model:
+        """A model that predicts; it does not know the training rows, which saves a pass over them."""
+        return self._model(duals=False, identify=False)
+
+    def _model(self, **parts: bool) -> Model:
+        first = self.outcomes[0]
+        date = max(outcome.date or "" for outcome in self.outcomes)
+        return model_of(
+            self.outcomes, self.data, C=first.C, auto_reason=first.auto_reason, date=date, **parts
+        )
 
 
-def one_vs_rest(X: Any, y: Any = None, **arguments: Any) -> OneVsRest:
-    """Train one model for each class, against the rest. Everything else is as in :func:`fit`."""
-    bound = signature(fit).bind(X, y, **arguments)
+def one_vs_rest(
+    X: Any,
+    y: Any = None,
+    *,
+    threads: int = 1,
+    callbacks_for: Callable[[Any], Sequence[Callback | Callable[[Record, Run], Any]]] | None = None,
+    **arguments: Any,
+) -> OneVsRest:
+    """Train one model for each class, against the rest. Everything else is as in :func:`fit`.
+
+    Parameters
+    ----------
+    threads : int
+        In memory, so many classes are trained at a time, on one copy of the rows; threads beyond the number
+        of classes share the passes over all rows. From disk, all classes are trained in the same passes.
+    callbacks_for : function of a label that returns callbacks
+        The callbacks of that class's run, besides ``callbacks``, which see the runs of all classes. With
+        threads they are called from several of them.
+    """
+    bound = signature(fit).bind(X, y, threads=threads, **arguments)
     bound.apply_defaults()
     data = opened(data_of(bound.arguments), "one-vs-rest", depth=2)
     if data.labels is None:
         raise InputError("X is open already, for other targets than classes; give a path, a Store or a feed")
     told = {name: value for name, value in arguments.items() if name not in ARGUMENTS}
+    runs = _Runs(data, data.labels, told, callbacks_for)
     if isinstance(data.source, OnDisk):
-        outcomes = _from_disk(data, data.source, data.labels, told)
+        found = runs.from_disk(data.source)
     else:
-        outcomes = dict(run_jobs(_jobs(data, data.source, data.labels, told)))
-    return OneVsRest(np.asarray(data.labels.classes), [outcomes[k] for k in range(len(outcomes))])
+        found = runs.in_memory(data.source, whole("threads", threads, 1))
+    for k, outcome in found.items():
+        if outcome.remark:
+            about = f"class {shown_label(data.labels.classes[k])}: {outcome.remark}"
+            warnings.warn(about, TrivialModelWarning, stacklevel=2)
+    return OneVsRest(np.asarray(data.labels.classes), [found[k] for k in runs.positive], data)
 
 
-def _jobs(data: Dataset, rows: View, labels: Labels, told: dict[str, Any]) -> Iterator[Job]:
-    """A run for each class; targets are made when it begins, the rows are shared."""
-    for k, label in enumerate(labels.classes):
-        yield job(k, _against_rest(data, rows.with_targets(signs(rows.y, k)), label), **told)
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """The runs of all classes on the same rows."""
+
+    data: Dataset
+    labels: Labels
+    told: dict[str, Any]
+    callbacks_for: Callable[[Any], Sequence[Any]] | None
+
+    @property
+    def positive(self) -> range:
+        """The numbers of the classes that have a run: of two classes one will do."""
+        count = len(self.labels.classes)
+        return range(count) if count > 2 else range(1, 2)
+
+    def in_memory(self, rows: View, threads: int) -> dict[int, Outcome]:
+        """Runs in threads; targets are made when a run begins, the rows are shared."""
+        workers = min(threads, len(self.positive))
+        rows = replace(rows, threads=max(1, threads // workers))
+        held = self._held_out()
+        jobs = (
+            job(k, against_rest(self.data._replace(source=rows), k), **self._arguments(k, held))
+            for k in self.positive
+        )
+        return _outcomes(run_jobs(jobs, threads=workers))
+
+    def from_disk(self, rows: OnDisk) -> dict[int, Outcome]:
+        """Runs that take turns over the chunks of one feed, each with its share of the memory."""
+        count, feed = len(self.positive), rows.feed
+        budget = None if rows.memory_budget is None else rows.memory_budget // count
+        held = self._held_out()
+
+        def sharing(solver: AnySolver) -> tuple[AnySolver, float]:
+            """In lockstep with the reader; a turn has as many visits as a chunk asks for."""
+            assert isinstance(solver, OutOfCore)  # no others train from disk
+            return solver.in_lockstep(), math.ceil(solver.visits_per_row * feed.n / feed.chunks)
+
+        with Shared(feed, count) as shared:
+            jobs = []
+            for k in self.positive:
+                source = OnDisk(shared, rows.targets, memory_budget=budget, models=count)
+                class_data = against_rest(self.data._replace(source=source), k)
+                jobs.append(job(k, class_data, adapt=sharing, **self._arguments(k, held)))
+            return _outcomes(run_jobs(jobs, together=True))
+
+    def _held_out(self) -> Dataset | None:
+        """Rows for early stopping that are no part of the training rows, opened once for all classes."""
+        validation = self.told.get("validation")
+        if validation is None or isinstance(validation, float | np.floating):
+            return None
+        _, rows = held_out(validation, self.data, "one-vs-rest", 0)
+        assert rows is not None
+        return self.data._replace(source=rows)
+
+    def _arguments(self, k: int, held: Dataset | None) -> dict[str, Any]:
+        """The arguments of ``fit`` for class k."""
+        told = dict(self.told)
+        if held is not None:
+            told["validation"] = against_rest(held, k)
+        if self.callbacks_for is not None:
+            told["callbacks"] = [*told.get("callbacks", ()), *self.callbacks_for(self.labels.classes[k])]
+        return told
 
 
-def _from_disk(data: Dataset, rows: OnDisk, labels: Labels, told: dict[str, Any]) -> dict[Any, Outcome]:
-    """Runs that take turns over the chunks of one feed, each with its share of the memory."""
-    count, feed = len(labels.classes), rows.feed
-    budget = None if rows.memory_budget is None else rows.memory_budget // count
-
-    def sharing(solver: AnySolver) -> tuple[AnySolver, float]:
-        """In lockstep with the reader; a turn has as many visits as a chunk asks for."""
-        assert isinstance(solver, OutOfCore)  # no others train from disk
-        return solver.in_lockstep(), math.ceil(solver.visits_per_row * feed.n / feed.chunks)
-
-    with Shared(feed, count) as shared:
-        jobs = []
-        for k, label in enumerate(labels.classes):
-            source = OnDisk(shared, partial(labels.signs, k=k), memory_budget=budget, models=count)
-            jobs.append(job(k, _against_rest(data, source, label), adapt=sharing, **told))
-        return dict(run_jobs(jobs, together=True))
+def against_rest(data: Dataset, k: int) -> Dataset:
+    """The same rows with the targets of class k against the rest; two classes have them."""
+    assert data.labels is not None
+    source, classes = data.source, data.labels.classes
+    if len(classes) == 2:
+        return data
+    labels = Labels((None, classes[k]))
+    data = data._replace(schema=data.schema._replace(labels=labels))
+    if isinstance(source, View):
+        return data._replace(source=source.with_targets(signs(source.y, k)))
+    codes, budget = source.targets, source.memory_budget
+    return data._replace(
+        source=OnDisk(source.feed, lambda y: signs(codes(y), k), memory_budget=budget, models=source.models)
+    )
 
 
-def _against_rest(data: Dataset, source: View | OnDisk, label: Any) -> Dataset:
-    """The same rows with the targets of one class against the rest."""
-    return data._replace(source=source, schema=data.schema._replace(labels=Labels((None, label))))
+def _outcomes(found: Iterable[tuple[Any, Result]]) -> dict[int, Outcome]:
+    outcomes = {}
+    for k, outcome in found:
+        assert isinstance(outcome, Outcome)  # as jobs of ``job`` have it
+        outcomes[k] = outcome
+    return outcomes
 
 
 class Shared:

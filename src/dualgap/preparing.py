@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from datetime import UTC, datetime
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from .core.problem import Form, Point, Problem
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
 from .inputs import data_of, held_out, opened
+from .outcome import Outcome
 from .runtime.checks import duration, functions, number, one_of, shown, whole
 from .runtime.compiling import Stopwatch
 from .runtime.errors import InputError
@@ -24,7 +25,7 @@ from .solvers.auto import choose
 from .training.callbacks import Callback, as_callback
 from .training.checkpoint import Checkpoint
 from .training.loop import Measures, Settings
-from .training.outcome import Outcome
+from .training.outcome import Result
 from .training.solver import AnySolver
 from .training.stopping import (
     GapBelow,
@@ -142,11 +143,18 @@ class Task(NamedTuple):
     auto_reason: str  # "auto" chose this solver
     tol: float  # the relative gap asked for
     data: Dataset
+    C: float | None  # as it was given, free of rounding; None: lam was
 
-    def named(self, outcome: Outcome) -> Outcome:
-        """The outcome with what the loop does not know: labels, expansion, the reason of ``auto``."""
-        return replace(
-            outcome, classes=self.classes, expansion=self.data.schema.expansion, auto_reason=self.auto_reason
+    def named(self, result: Result) -> Outcome:
+        """The outcome: what the run found, with labels, expansion, the reason of ``auto`` and the date."""
+        return Outcome.of(
+            result,
+            classes=self.classes,
+            expansion=self.data.schema.expansion,
+            auto_reason=self.auto_reason,
+            data=self.data,
+            C=self.C,
+            date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
 
 
@@ -188,7 +196,8 @@ def prepare(
     rules = limits.rules(tol, problem.epoch_size)
     trainer.check(problem, rules.allowance(0))
     validate = None if held is None else Validation(held, chosen)
-    return Task(problem, trainer, rules, form, classes, validate, why, tol, data)
+    given = None if form == "mean" else 1.0 if C is None else float(C)
+    return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from . import solvers as solvers  # importing them registers the classes of their states
 from .core.problem import Point, Problem
 from .models.model import Model
 from .runtime.arrays import Floats
 from .runtime.checks import shown
 from .runtime.errors import InputError
+from .solvers import SOLVERS
 from .training.checkpoint import read_state
-from .training.outcome import Outcome
+from .training.outcome import Result
 from .training.run import Run
 
 
@@ -22,7 +22,7 @@ def starting_point(warm: Any, classes: Any, problem: Problem) -> Point | None:
     """The point that ``warm=`` stands for, once it is known to fit the data."""
     if warm is None:
         return None
-    if isinstance(warm, Outcome):
+    if isinstance(warm, Result):
         point = Point(warm.run.w, warm.run.b, warm.run.beta)
     elif isinstance(warm, Model):
         point = _point_of(warm, classes)
@@ -52,6 +52,7 @@ def load_state(path: str | os.PathLike[str]) -> Run:
     A file is data: it names classes of a fixed list and holds numbers and texts, which are checked here by
     themselves and against data and options when the run is resumed. So files from strangers may be read.
     """
+    tuple(SOLVERS.values())  # imports them all, which registers the classes of their states
     return read_state(path)
 
 
@@ -63,7 +64,7 @@ def run_to_resume(resume: Any, warm: Any) -> Run | None:
         raise InputError(
             "both warm= and resume= are given; give warm= for another run's point, resume= to go on"
         )
-    if isinstance(resume, Outcome):
+    if isinstance(resume, Result):
         return resume.run
     if isinstance(resume, Run):
         return resume

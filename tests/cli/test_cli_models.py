@@ -34,7 +34,7 @@ EXACT = ("--bias", "exact", "--tol", "1e-5", "--option", "shrinking=no")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
     """Rows, other rows, and models: with duals (m), without (bare), for regression (r), with an exact bias
-    (e), of products of columns (x).
+    (e), of products of columns (x), of three classes (k).
     """
     place = tmp_path_factory.mktemp("models")
     rows = write_rows(place / "rows.svm")
@@ -47,6 +47,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
         ("x", EXPANDED),
     ):
         assert forks("train", rows, "-o", place / name, "--quiet", *more).code == 0
+    lines = rows.read_text().splitlines()  # the same rows in three classes: by their third column
+    labels = ["7" if " 3:" not in line else line.split()[0] for line in lines]
+    kinds = [f"{label} {line.partition(' ')[2]}" for label, line in zip(labels, lines, strict=True)]
+    (place / "kinds.svm").write_text("\n".join(kinds) + "\n")
+    assert forks("train", place / "kinds.svm", "-o", place / "k", "--quiet", "--C", "0.1").code == 0
     return place
 
 
@@ -54,12 +59,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
 def test_predict_prints_labels_as_the_training_file_has_them(folder: Path) -> None:
     done = run("predict", folder / "m", folder / "test.svm")
     assert (done.code, done.err) == (0, "")
-    scores = load_model(folder / "m").decision(read_svmlight(folder / "test.svm").X)
+    scores = load_model(folder / "m").decision_function(read_svmlight(folder / "test.svm").X)
     assert done.out.splitlines() == ["1" if score > 0 else "-1" for score in scores]
 
 
 def test_predict_prints_scores_that_read_back_exactly(folder: Path, forks: Forks, tmp_path: Path) -> None:
-    expected = load_model(folder / "m").decision(read_svmlight(folder / "test.svm").X).tolist()
+    expected = load_model(folder / "m").decision_function(read_svmlight(folder / "test.svm").X).tolist()
     told = forks("predict", folder / "m", folder / "test.svm", "--scores")
     assert [float(line) for line in told.out.splitlines()] == expected
     quiet = forks("predict", folder / "m", folder / "test.svm", "--scores", "-o", tmp_path / "p")
@@ -97,7 +102,7 @@ def test_evaluate_measures(folder: Path, forks: Forks) -> None:
 
     found = forks("evaluate", folder / "m", folder / "test.svm", "--json").json
     data = read_svmlight(folder / "test.svm")
-    scores = load_model(folder / "m").decision(data.X)
+    scores = load_model(folder / "m").decision_function(data.X)
     predicted = np.where(scores > 0, 1, -1)
     assert found["accuracy"] == metrics.accuracy_score(data.y, predicted)
     assert found["error"] == pytest.approx(1 - found["accuracy"])
@@ -115,7 +120,7 @@ def test_evaluate_measures_regression(folder: Path, forks: Forks) -> None:
 
     found = forks("evaluate", folder / "r", folder / "test.svm", "--json").json
     data = read_svmlight(folder / "test.svm")
-    scores = load_model(folder / "r").decision(data.X)
+    scores = load_model(folder / "r").decision_function(data.X)
     assert found == {
         "n_samples": 200,
         "mse": pytest.approx(metrics.mean_squared_error(data.y, scores)),
@@ -318,16 +323,38 @@ FORGERIES: list[
         [{"name": "poly2", "hash_bits": 8, "n_inputs": 12}],
         "the stored expansion poly2 with",
     ),
+    ("m", "class_weight", [[1.0, 2.0], [0.0, 1.0]], "the rows of DATA are not the training rows"),
+    ("m", "class_weight", [[1.0], ["nan", 1.0], [-1.0, 1.0], 3], "not a valid dualgap model"),
+    (
+        "k",
+        "classes",
+        [[-1, 7, 1], [1, -1, 7], [-1, 1, 8], [-1, 1]],
+        "label|not the training rows|not a valid",
+    ),
+    ("k", "classes", [[-1, -1, 7], [None, 1, 7]], "not a valid dualgap model|label"),
+    ("k", "class_weight", [[1.0, 1.0, 2.0]], "the rows of DATA are not the training rows"),
+    ("k", "C", [0.2, "nan"], "class -1: the stored C is"),
+    ("k", "n_samples", [199, 201], "DATA has 200 rows|not a valid dualgap model"),
+    ("k", "fingerprint", ["ab" * 32, None], "the stored fingerprints of the rows contradict each other"),
+    ("k", "bias.kind", ["augmented", "exact"], "class -?[17]: the (lower bound|objective) is"),
+    ("k", "proofs.1.lam", [0.06, -1.0], "class 1: the stored (C|lam) is"),
+    ("k", "proofs.2.total_weight", [199.0, "inf"], "class 7: the stored (C|total weight) is"),
+    ("k", "proofs.0.certificate.primal", [0.0, "nan", 1e9], "class -1: the objective is"),
+    ("k", "proofs.1.certificate.dual", [0.0, "nan", 1e9], "class 1: the lower bound is"),
+    ("k", "proofs.2.certificate.gap", [0.0, "nan", 1e9], "class 7: the gap is"),
+    ("k", "proofs.1.certificate.relative_gap", [0.0, "nan", 1e9], "class 1: the relative gap is"),
+    ("k", "proofs.2.certificate.rounding", [1e-3, -1.0], "class 7: the stored (gap|rounding) is"),
+    ("k", "proofs.1.certificate.form", ["mean"], "class 1: the stored certificate is in form"),
 ]
 HISTORY = {  # what tells how a model came about or is called: no certificate rests on it
-    *("format", "version", "dualgap", "feature_names", "expansion.n_inputs", "solver"),
-    *(f"proofs.0.{name}" for name in ("converged", "stop_reason", "message", "epochs", "steps", "seconds")),
+    *("format", "version", "dualgap", "feature_names", "expansion.n_inputs", "solver", "trained"),
+    *(f"proofs.0.{name}" for name in ("converged", "stop_reason", "message", "epochs", "visits", "seconds")),
 }
 
 
 def forged(model: Path, copy: Path, field: str, value: Any) -> Path:
     """A copy of the model that has another value in its header, and a valid checksum."""
-    header, arrays = read_archive(model, "dualgap model", 1)
+    header, arrays = read_archive(model, "dualgap model", 2)
     *path, last = (int(word) if word.isdigit() else word for word in field.split("."))
     place: Any = header
     for step in path:
@@ -345,7 +372,8 @@ def test_every_forged_field_is_found_out(
 ) -> None:
     for value in values:
         model = forged(folder / name, tmp_path / "forged", field, value)
-        code = cli._run(["certify", str(model), str(folder / "rows.svm"), "--json"])
+        data = folder / ("kinds.svm" if name == "k" else "rows.svm")
+        code = cli._run(["certify", str(model), str(data), "--json"])
         said = capsys.readouterr()
         assert code in (1, 2), (value, said)
         if code == 1:
@@ -374,7 +402,7 @@ def test_no_field_of_the_header_is_left_out(folder: Path) -> None:
             return [leaf for k, item in enumerate(value) for leaf in leaves(item, f"{field}.{k}")]
         return [field]
 
-    header, _ = read_archive(folder / "x", "dualgap model", 1)
+    header, _ = read_archive(folder / "x", "dualgap model", 2)
     assert leaves(header, "") == []
 
 
@@ -418,37 +446,32 @@ def test_inspect_shows_what_is_in_a_model(folder: Path, forks: Forks) -> None:
     told = forks("inspect", folder / "m")
     assert told.code == 0
     largest = int(np.argmax(np.abs(model.coef[0])))
+    share = 100 * model.certificate.relative_gap
     for part in (
         "classification of -1 and 1",
-        "hinge",
-        "200 rows, 12 features",
-        f"largest       {largest + 1}: ",
-        "dcd",
+        "1/2 |w|^2 + C sum_i loss(s_i, y_i), s_i = <w, x_i>, loss(s, y) = max(0, margin - y s) with C = 1",
+        "rows.svm: 200 rows, 12 features",
+        f"{largest + 1}: {model.coef[0, largest]:.4g}",
+        f"Proven: the objective is at most {share:.3g}% above the smallest possible.",
+        f"primal {model.certificate.primal:.8g}",
+        f"date              {model.trained}",
+        "dcd (auto: ",
+        f"dualgap predict {folder / 'm'} DATA",
     ):
-        assert part in told.out
+        assert part in told.out, part
     assert model.fingerprint is not None
     assert model.fingerprint in told.out
     found = forks("inspect", folder / "bare", "--json").json
     assert found["format"] == "dualgap model"
     assert found["nonzero_duals"] is None
+    assert found["objective"].startswith("1/2 |w|^2 + C sum_i loss")
+    assert found["statement"] in told.out
+    names = [name for sign in ("positive", "negative") for name, _ in found["largest_weights"][0][sign]]
+    assert str(largest + 1) in names
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", found["trained"]["date"])
+    assert found["trained"]["data"] == "rows.svm"
     assert found["proofs"][0]["certificate"] == model.proofs[0].certificate
     assert "left out" in forks("inspect", folder / "bare").out
-
-
-def test_a_model_of_several_classes_is_predicted_with_and_nothing_else_yet(
-    folder: Path, forks: Forks, tmp_path: Path
-) -> None:
-    one = load_model(folder / "bare")
-    coef = np.zeros((3, 12))
-    coef[0, 0] = coef[1, 1] = 1.0
-    three = replace(
-        one, coef=coef, intercept=np.array([0.0, 0.0, 0.5]), classes=(4, 5, 6), proofs=one.proofs * 3
-    )
-    save_model(tmp_path / "m", three)
-    (tmp_path / "d.svm").write_text("4 1:1\n5 2:1\n6\n")
-    assert forks("predict", tmp_path / "m", tmp_path / "d.svm").out == "4\n5\n6\n"
-    assert forks("inspect", tmp_path / "m").code == 0
-    assert "takes models of two" in forks("evaluate", tmp_path / "m", tmp_path / "d.svm").error
 
 
 @pytest.mark.slow

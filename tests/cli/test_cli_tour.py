@@ -1,9 +1,8 @@
-"""``solvers``, ``losses``, ``demo`` and ``warmup``."""
+"""``solvers``, ``losses`` and ``demo``."""
 
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
@@ -66,13 +65,3 @@ def test_a_demo_that_fails_says_so(
         assert example["reloaded_equal"]
         assert example["relative_gap"] <= 1e-3
         assert (example["accuracy"] >= example["accuracy_floor"]) == found["passed"]
-
-
-@pytest.mark.slow
-def test_warmup_fills_the_cache_and_says_where_it_is() -> None:
-    done = run("warmup", "--loss", "hinge", "--json")
-    assert done.code == 0
-    assert done.json["cases"] == 5
-    assert done.json["cache"] == os.environ["DUALGAP_CACHE"]
-    assert done.json["usable"]
-    assert "unknown loss 'hing'" in run("warmup", "--loss", "hing").error

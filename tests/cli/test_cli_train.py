@@ -23,7 +23,7 @@ from support.commands import Forks, forks_fixture, heed_ctrl_c, run, write_rows 
 
 KEYS = [
     "solver",
-    "solver_why",
+    "auto_reason",
     "loss",
     "C",
     "lam",
@@ -31,18 +31,24 @@ KEYS = [
     "n_samples",
     "n_features",
     "nnz",
+    "classes",
     "epochs",
     "visits",
     "seconds",
+    "train_seconds",
+    "certify_seconds",
+    "compile_seconds",
     "primal",
     "dual",
     "gap",
     "relative_gap",
-    "objective",
+    "rounding",
+    "form",
     "converged",
     "stop_reason",
     "seed",
     "threads",
+    "model",
 ]
 
 
@@ -62,7 +68,8 @@ def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
     expected |= {
         "n_features": 12,
         "nnz": data.X.nnz,
-        "objective": "J",
+        "form": "J",
+        "classes": [-1, 1],
         "converged": True,
         "stop_reason": "gap",
     }
@@ -71,7 +78,7 @@ def test_a_model_with_its_certificate(tmp_path: Path, rows: Path) -> None:
     model = load_model(tmp_path / "m")
     outcome = dualgap.fit(data.X, data.y, C=2.0, tol=1e-6)
     assert np.array_equal(model.coef[0], outcome.coef)
-    w, margins = model.coef[0], data.y * model.decision(data.X)
+    w, margins = model.coef[0], data.y * model.decision_function(data.X)
     assert found["primal"] == pytest.approx(
         0.5 * w @ w + 2.0 * np.maximum(0.0, 1.0 - margins).sum(), rel=1e-12
     )
@@ -112,7 +119,7 @@ def test_not_converged_is_exit_code_3_with_a_model(tmp_path: Path, forks: Forks,
     told = forks("train", rows, "-o", tmp_path / "m", "--tol", "0", "--max-epochs", "2")
     assert told.code == 3
     assert "raise max_epochs or loosen the gap" in told.out
-    assert load_model(tmp_path / "m").proofs[0].steps == 400
+    assert load_model(tmp_path / "m").proofs[0].visits == 400
 
 
 def test_a_time_limit_ends_a_run(tmp_path: Path, forks: Forks, rows: Path) -> None:
@@ -182,7 +189,7 @@ def test_lam_is_c_in_other_words(tmp_path: Path, forks: Forks, rows: Path) -> No
     other = forks("train", rows, "-o", tmp_path / "b", "--lam", "0.01", "--json").json
     assert one["lam"] == pytest.approx(0.01)
     assert other["C"] == pytest.approx(0.5)
-    assert other["objective"] == "J"
+    assert other["form"] == "J"
     assert other["primal"] == pytest.approx(one["primal"], rel=2e-3)
 
 
@@ -320,7 +327,7 @@ import atexit, os, signal, sys, zipfile
 from dualgap import cli
 from dualgap.cli import report
 from dualgap.data import dataset
-from dualgap.models import building, model
+from dualgap.models import building, saving
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -341,7 +348,7 @@ if moment == "reading":
 elif moment == "training ends":
     before(building, "model_of")
 elif moment == "saving":
-    before(model, "save_model")
+    before(saving, "save_model")
 elif moment == "saving, twice":
     before(zipfile.ZipFile, "writestr", 2)
 elif moment == "report":
@@ -499,7 +506,7 @@ def test_early_stopping_on_a_file(tmp_path: Path, forks: Forks, rows: Path) -> N
     found = forks(*arguments, "--patience", "2", "--json").json
     assert found["stop_reason"] == "early"
     assert not found["converged"]
-    assert (found["dual"], found["objective"]) == (0.0, "mean")
+    assert (found["dual"], found["form"]) == (0.0, "mean")
     told = forks(*arguments, "--patience", "2")
     assert "lam = 0 (no regulariser)" in told.out
     assert "Nothing is proven" in told.out

@@ -6,6 +6,7 @@ import dataclasses
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from dualgap.data.sources import Source, View, view
 from dualgap.files import ChunkFeed, Store, write_store
 from dualgap.runtime.errors import InputError, InternalError
 from support import exact
+from support.problems import small_problem
 
 LOSSES: list[Any] = [
     Hinge(),
@@ -779,3 +781,16 @@ def test_a_problem_is_an_objective() -> None:
     assert isinstance(problem, Objective)
     assert objective.size == (3, 3, 9, 2, True)
     np.testing.assert_array_equal(objective.feasible(np.ones(3)), 1.0)
+
+
+def test_another_bias_keeps_nothing_that_depends_on_it() -> None:
+    kept = [name for name, value in vars(Problem).items() if isinstance(value, cached_property)]
+    assert "constants" in kept
+    problem = small_problem(n=20, d=3, lam=0.1, seed=0, bias=ExactBias())
+    for name in kept:
+        getattr(problem, name)
+    for bias in (ExactBias(), AugmentedBias(3.0), NoBias()):
+        other, fresh = problem.with_bias(bias), dataclasses.replace(problem, bias=bias)
+        for name in kept:
+            assert getattr(other, name) == getattr(fresh, name), name
+        assert other.identity == fresh.identity

@@ -135,7 +135,7 @@ def test_columns_of_a_parquet_file_have_parts_to_play(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no column 'label'"):
         list(model.scores(DataSpec(unlabelled)))
     scores = np.concatenate(list(model.scores(DataSpec(unlabelled, columns=ReadOptions(labelled=False)))))
-    assert np.allclose(scores, model.decision(X))
+    assert np.allclose(scores, model.decision_function(X))
 
 
 def test_a_schema_brings_other_rows_into_the_columns_of_the_training_rows(folder: Path) -> None:

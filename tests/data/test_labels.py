@@ -49,7 +49,7 @@ def test_two_classes() -> None:
         ([1.0], None, "y holds one class only"),
         ([1.0], "file", "file: all rows have the label 1"),
         ([1, 2, 3], None, r"y holds 3 classes \(1, 2, 3\)"),
-        ([1, 2, 3], "file", r"file: 3 classes \(1, 2, 3\) where two are needed; --positive LABEL"),
+        ([1, 2, 3], "file", r"file: 3 classes \(1, 2, 3\) where two are needed; dualgap.one_vs_rest"),
     ):
         with pytest.raises(InputError, match=complaint):
             Labels.binary(np.array(found), name)

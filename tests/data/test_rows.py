@@ -10,7 +10,18 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.data.rows import CSR, Dense, WideCSR, as_rows, entry_count, row_count, slice_rows, validation
+from dualgap.data.rows import (
+    CSR,
+    Dense,
+    WideCSR,
+    as_rows,
+    entry_count,
+    row_count,
+    slice_rows,
+    squares,
+    validation,
+)
+from dualgap.data.rows.common import BROKEN, UNORDERED
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.jit import kernel
 
@@ -36,12 +47,10 @@ def dense_again(rows: CSR | Dense, width: int) -> np.ndarray:
 
 @kernel
 def compiled_methods(rows: Any, i: int, scale: float, w: Any, moved: Any) -> Any:
-    rows.prefetch_offsets(i)
-    rows.prefetch_row(i)
+    rows.prefetch_rows(i, i)
     rows.prefetch_weights(i, w)
     rows.add(i, scale, moved)
-    fault, square = rows.validate(i, w.shape[0], rows.columns_sorted(w.shape[0], i, i + 1))
-    return rows.dot(i, w), square, rows.count(i), fault
+    return rows.dot(i, w), rows.count(i)
 
 
 @pytest.mark.slow
@@ -55,18 +64,18 @@ def test_row_arithmetic(form: Any, dtype: Any) -> None:
     for i, row in enumerate(matrix.astype(np.float64)):
         plain, jitted = start.copy(), start.copy()
         rows.add(i, 0.3, plain)
-        dot, square, count, fault = compiled_methods(rows, i, 0.3, w, jitted)
+        dot, count = compiled_methods(rows, i, 0.3, w, jitted)
         size = np.abs(row) @ np.abs(w)
         for found in (dot, rows.dot(i, w)):
             assert found == pytest.approx(row @ w, abs=1e-15 * size)
-        for found in (square, rows.square(i), rows.validate(i, width, False)[1]):
-            assert found == pytest.approx(row @ row, rel=1e-15)
         assert count == rows.count(i) == (np.count_nonzero(row) if isinstance(rows, CSR) else width)
-        assert fault == rows.validate(i, width, False)[0] == 0
         # float32 values must not drag the product down to float32, compiled or not
         assert np.array_equal(plain, start + 0.3 * row)
         assert np.array_equal(jitted, start + 0.3 * row)
     assert lengths == pytest.approx((matrix.astype(np.float64) ** 2).sum(axis=1), rel=1e-15)
+    alone = [as_rows(form(matrix[i : i + 1])).squares[0] for i in range(matrix.shape[0])]
+    assert np.array_equal(lengths, alone)  # the same bits for a row alone
+    assert np.array_equal(squares(rows, 5), lengths[:5])
 
 
 def uneven(dtype: Any = np.float64) -> sp.csr_matrix:
@@ -109,28 +118,48 @@ def test_very_many_columns_make_wide_rows_and_the_same_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "starts", "columns_sorted"),
+    ("columns", "starts", "fault", "row"),
     [
-        ([0, 2, 1, 3], [0, 2, 4], True),
-        ([0, 2, 3, 1], [0, 2, 4], False),  # within a row
-        ([0, 2, 1, 1], [0, 2, 4], False),  # twice
-        ([3, 2, 1, 0], [0, 1, 2, 3, 4], True),  # only from row to row
-        ([3, 0, 1], [0, 1, 1, 1, 3], True),  # past empty rows
-        ([3, 1, 0], [0, 1, 1, 1, 3], False),
-        ([0, 1, 0, 1], [0, 0, 2, 4, 4], True),
-        ([0, 4], [0, 2], False),  # there are 4
-        ([], [0, 0, 0], True),
+        ([0, 2, 1, 3], [0, 2, 4], 0, -1),
+        ([0, 2, 3, 1], [0, 2, 4], UNORDERED, -1),  # within a row
+        ([0, 2, 1, 1], [0, 2, 4], UNORDERED, -1),  # twice
+        ([3, 2, 1, 0], [0, 1, 2, 3, 4], 0, -1),  # only from row to row
+        ([3, 0, 1], [0, 1, 1, 1, 3], 0, -1),  # past empty rows
+        ([3, 1, 0], [0, 1, 1, 1, 3], UNORDERED, -1),
+        ([0, 1, 0, 1], [0, 0, 2, 4, 4], 0, -1),
+        ([0, 4], [0, 2], BROKEN, 0),  # there are 4
+        ([0, 3, 9], [0, 1, 1, 3], BROKEN, 2),
+        ([], [0, 0, 0], 0, -1),
+        ([0, 1, 2], [0, 2, 1, 3], BROKEN, 1),  # offsets out of order
+        ([0, 1, 2], [-1, 1, 2, 3], BROKEN, 0),
+        ([0, 1, 2], [0, 1, 2, 4], BROKEN, 2),  # beyond the last entry
+        ([0, 7, 2], [0, 2, 1, 3], BROKEN, 0),  # of two broken rows the first
     ],
 )
-def test_tidy_rows_are_told_from_others(columns: Any, starts: Any, columns_sorted: bool) -> None:
+@pytest.mark.parametrize("stretch", [1, 2, 50_000])
+def test_faults_of_columns_are_found(
+    columns: Any, starts: Any, fault: int, row: int, stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validation, "_STRETCH", stretch)
     rows = CSR(np.ones(len(columns)), np.array(columns, dtype=np.uint32), np.array(starts, dtype=np.int64))
-    assert rows.columns_sorted(4, 0, len(starts) - 1) is columns_sorted
-    assert tidy_compiled(rows, 4) is columns_sorted
+    assert validation._fault_of_columns(rows, 4, 0, len(starts) - 1) == (fault, row)
 
 
-@kernel
-def tidy_compiled(rows: Any, width: int) -> Any:
-    return rows.columns_sorted(width, 0, rows.starts.shape[0] - 1)
+def test_faults_of_columns_are_found_in_parts() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        sizes = rng.integers(0, 4, size=9)
+        columns = np.concatenate([np.sort(rng.permutation(6)[:k]) for k in sizes] or [[]]).astype(np.uint32)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        bad = None
+        if columns.size and rng.random() < 0.5:
+            place = int(rng.integers(columns.size))
+            columns[place], bad = 9, int(np.searchsorted(starts, place, side="right")) - 1
+        rows = CSR(np.ones(columns.size), columns, starts)
+        for first, last in ((0, 9), (2, 7), (4, 5)):
+            inside = bad is not None and first <= bad < last
+            expected = (BROKEN, bad) if inside else (0, -1)
+            assert validation._fault_of_columns(rows, 6, first, last) == expected
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -280,7 +280,7 @@ def test_float32_rows_are_neither_copied_nor_widened(container: Any, trained_on:
     assert len(trained_on) == 3
     assert all(np.shares_memory(values, X.data if sp.issparse(X) else X) for values in trained_on)
     assert model.coef_.dtype == np.float64
-    assert model.decision_function(X).dtype == np.float32
+    assert model.decision_function(X).dtype == np.float64
     exact = LinearSVC(tol=1e-6, random_state=0).fit(X.astype(np.float64), y)
     assert model.certificate_[0].primal == pytest.approx(exact.certificate_[0].primal, rel=2e-6)
 

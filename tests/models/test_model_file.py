@@ -93,6 +93,15 @@ def assert_same(one: Model, other: Model) -> None:
         model(task="regression", loss="huber", loss_parameters={"threshold": 0.1}, classes=None),
         model(proofs=(proof(np.inf),)),
         model(coef=np.array([[5e-324, -0.0, 1.7e308, 0.1]])),
+        model(proofs=()),
+        model(
+            k=3,
+            classes=("ant", "bee", "cow"),
+            class_weight=(1.0, 0.5, 2.0),
+            data_name="rows.svm",
+            trained="2026-11-18T01:02:03Z",
+            auto_reason="few rows",
+        ),
     ],
     ids=[
         "binary",
@@ -103,6 +112,8 @@ def assert_same(one: Model, other: Model) -> None:
         "regression",
         "infinite gap",
         "extreme weights",
+        "no certificate",
+        "words",
     ],
 )
 def test_what_goes_in_comes_out(tmp_path: Path, original: Model) -> None:
@@ -110,7 +121,7 @@ def test_what_goes_in_comes_out(tmp_path: Path, original: Model) -> None:
     loaded = load_model(tmp_path / "m")
     assert_same(original, loaded)
     assert np.array_equal(np.signbit(original.coef), np.signbit(loaded.coef))
-    assert loaded.certificate.form == "J"
+    assert all(found.form == "J" for found in loaded.certificates)
     save_model(tmp_path / "again", loaded)
     assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
 
@@ -170,7 +181,7 @@ def change_header(file: Path, **changes: Any) -> None:
     [
         ({"C": 2.0}, "checksum"),
         ({"checksum": None}, "checksum"),
-        ({"version": 2, "dualgap": "9.0"}, r"newer dualgap \(9.0\) in format version 2.*upgrade"),
+        ({"version": 3, "dualgap": "9.0"}, r"newer dualgap \(9.0\) in format version 3.*upgrade"),
         ({"version": "1"}, "not a dualgap model"),
         ({"format": "something else"}, "not a dualgap model"),
     ],
@@ -207,7 +218,9 @@ def test_a_changed_weight_is_noticed(tmp_path: Path) -> None:
         model(loss_parameters={"margin": "wide"}),
         model(bias=None),
         model(dual=sp.csr_array(np.ones((1, 7)))),
-        model(proofs=()),
+        model(k=3, proofs=(proof(),)),
+        model(k=3, classes=(1, 2, 2)),
+        model(k=3, class_weight=(1.0, 2.0)),
     ],
 )
 def test_parts_that_do_not_fit_together_are_refused(tmp_path: Path, wrong: Model) -> None:
@@ -259,11 +272,11 @@ def test_other_files_are_no_models(tmp_path: Path, content: bytes) -> None:
 def test_scores_and_labels() -> None:
     X = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0]])
     two = model(coef=np.array([[1.0, -3.0, 0, 0]]), intercept=np.array([-1.0]), classes=(None, 3))
-    assert two.decision(sp.csr_array(X)).tolist() == [0.0, -4.0]
-    assert two.decision(X).tolist() == [0.0, -4.0]
+    assert two.decision_function(sp.csr_array(X)).tolist() == [0.0, -4.0]
+    assert two.decision_function(X).tolist() == [0.0, -4.0]
     assert two.labels(np.array([0.0, 1e-300, -1.0])) == [None, 3, None]
     three = model(k=3, coef=np.eye(4)[:3], intercept=np.array([0, 0, 0.5]), classes=("a", "b", "c"))
-    assert three.labels(three.decision(X)) == ["a", "b"]
+    assert three.labels(three.decision_function(X)) == ["a", "b"]
     with pytest.raises(InputError, match="regression"):
         model(task="regression", classes=None).labels(np.zeros(1))
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from dualgap.runtime.random import below, generator, next_word, shuffle, shuffle_groups, uniform
+from dualgap.runtime.random import below, generator, next_word, shuffle, uniform
 
 BOUNDS = (1, 2, 3, 7, 10, 1000, 2**31 + 12345, 2**32 - 5, 2**32)
 
@@ -128,21 +128,6 @@ def test_shuffles_are_uniform() -> None:
         seen[tuple(order[:4].tolist())] += 1
     assert set(seen) == set(permutations(range(4)))
     assert chisquare(list(seen.values())).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("size", [1, 2, 4])
-def test_groups_are_shuffled_as_a_whole(size: int) -> None:
-    rng = generator(5)
-    seen: Counter[tuple[int, ...]] = Counter()
-    for _ in range(6000):
-        order = np.arange(3 * size + size - 1, dtype=np.uint32)
-        shuffle_groups(rng, order, order.size, size)
-        groups = order[: 3 * size].reshape(3, size)
-        assert np.array_equal(groups, groups[:, :1] + np.arange(size))
-        assert np.array_equal(order[3 * size :], np.arange(3 * size, order.size))
-        seen[tuple(groups[:, 0] // size)] += 1
-    assert len(seen) == 6
-    assert chisquare(list(seen.values())).pvalue > 1e-4
 
 
 def test_uniform_fills_the_unit_interval() -> None:

@@ -9,13 +9,14 @@ import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-import dualgap
+import dualgap.solvers
 from dualgap.core.bias import Centred, ExactBias
 from dualgap.core.problem import Evaluation, Point, Problem
 from dualgap.runtime.counts import Counts
@@ -159,6 +160,23 @@ def test_the_wrapper_asks_the_inner_solver() -> None:
     called = set(inner.calls)  # type: ignore[attr-defined]
     assert public_names(Solver) - called == {"identity", "check_together", "plan"}
     assert "closed" in called
+
+
+def test_the_registry_has_every_solver_by_its_own_name() -> None:
+    assert {name: solver.name for name, solver in SOLVERS.items()} == {name: name for name in SOLVERS}
+    for path in Path(dualgap.solvers.__file__).parent.rglob("*.py"):
+        import_module(".".join(["dualgap", "solvers", *_module_of(path)]))
+    named = {solver for solver in _descendants(Solver) if vars(solver).get("name")}
+    ours = {solver for solver in named if solver.__module__.startswith("dualgap.")}
+    assert ours - {ExactBiasSolver} == set(SOLVERS.values())
+
+
+def _module_of(path: Path) -> tuple[str, ...]:
+    return path.relative_to(Path(dualgap.solvers.__file__).parent).with_suffix("").parts
+
+
+def _descendants(cls: type) -> set[type]:
+    return {cls}.union(*map(_descendants, cls.__subclasses__()))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -2,7 +2,9 @@
 
 - ``epochs``, by solver and loss: a limit for the cases of the matrix (some 1.2 times the worst of them);
 - ``passes``, by data set, loss, C and tol: entries read or written over stored entries, and one more for each
-  certificate, with ``solver="auto"`` (at most 1.15 times what was measured).
+  certificate, with ``solver="auto"`` (at most 1.15 times what was measured);
+- ``compiled``, by layout of the rows and loss: functions that Numba compiles for the first fit of a process
+  (``LinearSVC`` with the hinge), and for a second one with the logistic loss (what was measured).
 
 ``make ceilings`` measures and rewrites the table, and prints what rose and fell: review that like code.
 """

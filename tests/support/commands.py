@@ -51,7 +51,7 @@ class Done(NamedTuple):
         return self.err.removeprefix("dualgap: error: ").rstrip()
 
 
-def run(*arguments: Any, cwd: Path | None = None, **environment: str) -> Done:
+def run(*arguments: Any, cwd: Path | None = None, timeout: float = 300, **environment: str) -> Done:
     """Run a command in a fresh process."""
     done = subprocess.run(
         [sys.executable, "-m", "dualgap.cli", *map(str, arguments)],
@@ -59,7 +59,7 @@ def run(*arguments: Any, cwd: Path | None = None, **environment: str) -> Done:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=timeout,
     )
     return Done(done.returncode, done.stdout, done.stderr)
 

@@ -36,7 +36,19 @@ def test_every_solver_is_among_the_cases() -> None:
     assert {case.options["solver"] for case in CASES.values()} == set(SOLVERS)
 
 
+def test_a_process_that_has_trained_nothing_reads_every_run(tmp_path: Path) -> None:
+    """Solvers are imported when they are asked for, and a file may be of any of them."""
+    path = tmp_path / "run.npz"
+    dualgap.save_state(path, dualgap.fit(X, Y, solver="pegasos", bias="exact", max_epochs=2, lam=1e-3))
+    program = "import sys, dualgap; print(dualgap.load_state(sys.argv[1]).solver)"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.startswith("pegasos(seed=0"), done.stderr
+
+
 def test_every_class_says_what_its_numbers_may_be() -> None:
+    assert len(tuple(SOLVERS.values())) == len(SOLVERS)  # imported, all of them
     classes = {name: cls for name, cls in registered().items() if name.startswith("dualgap.")}
     assert len(classes) > 50
     for cls in classes.values():
@@ -121,7 +133,7 @@ FLAWS: dict[str, tuple[str, Any, str]] = {
     "absent rows": (f"{SWEEPS}.cooldown", 254, "cooldown does not fit the weights"),
     "a date": ("timetable.due", 2**50, "timetable.due is too far away"),
     "a float": (f"{SWEEPS}.cursor.active", 1.0, "cursor.active is 1.0, and must be a whole number"),
-    "a flag": (f"{SWEEPS}.cursor.settled", 1, "cursor.settled is 1, and must be True or False"),
+    "a flag": (f"{SWEEPS}.search.settled", 1, "search.settled is 1, and must be True or False"),
     "a value": ("current.primal", -1.0, "current has a primal value below the dual one"),
 }
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import warnings
+from collections.abc import Iterator
 from importlib import import_module
+from typing import Any
 
 import click
 
 from .. import __version__
-from ..runtime.errors import InputError, nearest
-from .console import OutputError, complain, guarded_stdout
+from ..runtime.errors import InputError, KernelCacheWarning, nearest
+from .console import OutputError, complain, guarded_stdout, note
 
 OUTPUT_CLOSED = 141  # as of a program that SIGPIPE ends
 COMMANDS = (
@@ -29,6 +32,7 @@ COMMANDS = (
     "losses",
     "demo",
     "warmup",
+    "cache",
 )
 INTERRUPTED = 130
 
@@ -94,7 +98,7 @@ def _ignore_ctrl_c() -> None:
 
 def _run(arguments: list[str] | None) -> int:
     try:
-        with guarded_stdout():
+        with guarded_stdout(), _warnings_as_notes():
             return group.main(arguments, prog_name="dualgap", standalone_mode=False) or 0
     except InputError as error:
         return complain(str(error))
@@ -113,6 +117,22 @@ def _run(arguments: list[str] | None) -> int:
         if error.closed:
             return OUTPUT_CLOSED
         return complain(f"{error}{_notes(error)}")
+
+
+@contextlib.contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Show the library's own warnings as one line, without the place in its sources."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def shown(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, KernelCacheWarning):
+                note(str(message))
+            else:
+                show(message, category, *place)
+
+        warnings.showwarning = shown  # type: ignore[assignment]
+        yield
 
 
 def _notes(error: BaseException | None) -> str:

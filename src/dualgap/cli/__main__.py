@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-try:
-    from . import main
-except KeyboardInterrupt:  # pressed while click was being imported
-    sys.exit(130)
-
-main()
+if __name__ == "__main__":  # processes that `dualgap warmup` starts import this file under another name
+    try:
+        from . import main
+    except KeyboardInterrupt:  # pressed while click was being imported
+        sys.exit(130)
+    main()

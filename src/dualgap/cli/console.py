@@ -21,6 +21,8 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else."
 )
 
+quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+
 
 class OutputError(Exception):
     """Stdout cannot be written to. It is no OSError, as those are about other files."""
@@ -119,6 +121,17 @@ def table(rows: list[tuple[str, str, str]]) -> None:
         click.echo(f"  {name:<{names}}  {number:>{numbers}}  {meaning}".rstrip())
 
 
+def columns(names: list[str], rows: list[list[str]]) -> None:
+    """Print columns aligned to the right, the first one to the left."""
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for row in [names, *rows]:
+        cells = [
+            f"{cell:<{width}}" if k == 0 else f"{cell:>{width}}"
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo(f"  {'  '.join(cells)}".rstrip())
+
+
 def print_table(columns: list[str], rows: list[list[str]]) -> None:
     """Print a table with wrapped cells; as wide as needed where stdout is no terminal."""
     from rich import box
@@ -166,10 +179,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
 
 
 class Spinner:
-    """A line on stderr while something takes time; silent where stderr is no terminal.
-
-    It is a watcher, too: at the first record of a run it goes away, because training shows its own progress.
-    """
+    """A line on stderr while something takes time; silent where stderr is no terminal."""
 
     def __init__(self, shown: bool = True) -> None:
         self._shown = shown and sys.stderr.isatty()
@@ -200,10 +210,6 @@ class Spinner:
         if self._status is not None:
             self._status.stop()
             self._status = None
-
-    def __call__(self, record: Any, run: Any) -> None:
-        """Remove the line: training shows its own progress."""
-        self.stop()
 
     def __enter__(self) -> Spinner:
         return self

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .console import Size, Spinner, counted, emit, json_option, note, size_of
+from .console import Size, Spinner, counted, emit, json_option, note, quiet_option, size_of
 from .data import check_files, zero_based_option
 
 
@@ -37,7 +37,8 @@ from .data import check_files, zero_based_option
 @click.option("--label", metavar="COLUMN", default="label", show_default=True,
               help="Parquet: the column of labels; all others are features.")  # fmt: skip
 @json_option
-def command(source: Path, destination: Path, as_json: bool, **options: Any) -> None:
+@quiet_option
+def command(source: Path, destination: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     """Convert IN (svmlight text, plain or packed, a store, or a Parquet file; - is the standard input) to
     OUT.
 
@@ -50,13 +51,15 @@ def command(source: Path, destination: Path, as_json: bool, **options: Any) -> N
     from ..data.formats.converting import convert
 
     inputs = {"IN": source, "WEIGHTS": options["weights"], "NAMES": options["names"]}
-    check_files({"OUT": destination}, inputs, prints=True)
-    with Spinner() as spinner:
-        header = convert(source, destination, told=spinner.say, warned=note, **options)
+    check_files({"OUT": destination}, inputs, prints=as_json or not quiet)
+    with Spinner(not quiet) as spinner:
+        warned = (lambda text: None) if quiet else note
+        header = convert(source, destination, told=spinner.say, warned=warned, **options)
     size = destination.stat().st_size
     if as_json:
         told = {} if header is None else {"n_samples": header.n, "n_features": header.d, "nnz": header.nnz}
         emit({"output": str(destination), "bytes": size, **told})
+    if as_json or quiet:
         return
     click.echo(f"{destination}: {'svmlight text' if header is None else 'store'}, {size_of(size)}")
     if header is not None:

@@ -80,11 +80,3 @@ def _is_stdout(file: Path) -> bool:
         return stat.S_ISREG(found.st_mode) and os.path.samestat(found, file.stat())
     except OSError:
         return False
-
-
-def label_of(text: str | None) -> float | None:
-    """The label that ``--positive`` names."""
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        raise InputError(f"--positive {text!r} is not a number, as labels in data files are") from None

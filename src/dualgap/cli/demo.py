@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .console import Spinner, counted, emit, headline, json_option, table
+from .console import Spinner, counted, emit, headline, json_option, quiet_option, table
 from .report import seconds_line
 
 if TYPE_CHECKING:
+    from ..outcome import Outcome
     from ..runtime.arrays import Floats
-    from ..training.outcome import Outcome
     from ..training.records import Record
 
 FAILED = 1
@@ -56,7 +56,8 @@ class Result(NamedTuple):
 @click.command(short_help="See all of it work, on data that need no download.")
 @click.option("--tol", type=float, default=1e-3, show_default=True, help="Relative gap to certify.")
 @json_option
-def command(tol: float, as_json: bool) -> int:
+@quiet_option
+def command(tol: float, as_json: bool, quiet: bool) -> int:
     """Train on two small data sets, certify, score held-out rows, save the models, load them back and
     compare.
 
@@ -66,18 +67,18 @@ def command(tol: float, as_json: bool) -> int:
     results = []
     with tempfile.TemporaryDirectory(prefix="dualgap-demo-") as folder:
         for make in (breast_cancer, text_like):
-            with Spinner(not as_json) as spinner:
+            with Spinner(not as_json and not quiet) as spinner:
                 spinner.say("making data")
                 example = make()
                 spinner.say(f"training on {example.name}")
                 result = _run(example, tol, Path(folder))
             results.append(result)
-            if not as_json:
+            if not as_json and not quiet:
                 _show(result)
     passed = all(result.passed for result in results)
     if as_json:
         emit({"passed": passed, "tol": tol, "examples": [_summary(result) for result in results]})
-    else:
+    elif not quiet:
         headline("All of it works." if passed else "Something is wrong: see above.", passed)
         if passed:
             click.echo("Next: dualgap train YOUR-DATA.svm -o YOUR.model, and dualgap train --help")
@@ -135,19 +136,15 @@ def _run(example: Example, tol: float, folder: Path) -> Result:
     import numpy as np
 
     from ..api import fit
-    from ..data.dataset import DataSpec, open_data
-    from ..models.building import model_of
-    from ..models.model import load_model
+    from ..models.model import Model
 
     began = time.perf_counter()
-    data = open_data(DataSpec(*example.train), "classification")
-    outcome = fit(data, C=1.0, tol=tol)
-    model = model_of(outcome, data, C=1.0)
+    outcome = fit(*example.train, C=1.0, tol=tol)
     file = folder / f"{example.name}.model"
-    model.save(file)
-    scores = model.decision(example.held.X)
-    again = load_model(file).decision(example.held.X)
-    accuracy = float(np.mean((scores > 0) == (example.held.y > 0)))
+    outcome.model.save(file)
+    scores = outcome.model.decision_function(example.held.X)
+    again = Model.load(file).decision_function(example.held.X)
+    accuracy = float(np.mean(outcome.model.predict(example.held.X) == example.held.y))
     equal = bool(np.array_equal(scores, again))
     return Result(example, outcome, outcome.trace[-1], accuracy, equal, time.perf_counter() - began)
 
@@ -163,11 +160,11 @@ def _show(result: Result) -> None:
     )
     table(
         [
-            ("objective", f"{certificate.primal:.7g}", "of the hinge loss at C = 1"),
-            ("lower bound", f"{certificate.dual:.7g}", "no linear model can have a smaller objective"),
+            ("primal", f"{certificate.primal:.7g}", "objective: hinge loss at C = 1, of this model"),
+            ("dual", f"{certificate.dual:.7g}", "lower bound: no linear model can have a smaller objective"),
             ("relative gap", f"{certificate.relative_gap:.2g}", result.outcome.reason.message),
             ("epochs", f"{result.last.epochs:.1f}", counted(result.last.visits, "row visit")),
-            seconds_line(result.last),
+            seconds_line(result.outcome.seconds),
             (
                 "accuracy",
                 f"{result.accuracy:.3f}",
@@ -188,8 +185,7 @@ def _summary(result: Result) -> dict[str, Any]:
         "name": result.example.name,
         "n_samples": int(result.example.train.y.size),
         "n_features": int(result.example.train.X.shape[1]),
-        **{key: value for key, value in result.outcome.certificate._asdict().items() if key != "form"},
-        "objective": "J",
+        **result.outcome.certificate._asdict(),
         "converged": bool(result.outcome.converged),
         "accuracy": result.accuracy,
         "accuracy_floor": result.example.floor,

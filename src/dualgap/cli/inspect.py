@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..models.building import bias_words
-from .console import Spinner, counted, emit, json_option, note, size_of
+from .console import Spinner, emit, json_option, note, quiet_option, size_of
 from .data import column_options, zero_based_option
+from .model_card import Lines, inspect_model
 
 if TYPE_CHECKING:
     from ..data.formats import ReadOptions
-    from ..data.formats.arrow.store import Header
+    from ..data.formats.arrow.header import Header
     from ..data.summary import Summary
-    from ..models.model import Model
 
-_LARGEST = 5  # weights shown
+_NAMES = 5  # of columns, shown
 _CLASSES = 12  # labels shown
 _UNEVEN = 1e3  # scales of columns that far apart make training slow
-
-Lines = list[tuple[str, str]]
 
 
 @click.command(short_help="Show what is in a file: data or a model.")
@@ -32,12 +29,20 @@ Lines = list[tuple[str, str]]
 @zero_based_option("of svmlight text count from 0; auto: if there is an index 0.")
 @column_options
 @json_option
+@quiet_option
 def command(
-    file: Path, n_features: int | None, zero_based: Any, label: str, weight: str | None, as_json: bool
+    file: Path,
+    n_features: int | None,
+    zero_based: Any,
+    label: str,
+    weight: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Show what is in FILE. Its content tells what kind it is, not its name.
 
-    A model: the problem, the certificate, how it was trained, and its largest weights.
+    A model: what it was trained on, the objective it minimises, what its certificate proves, the solver and
+    its effort, its largest weights with their names, and how to use it; of K classes, a line for each.
 
     Data (svmlight text, a store or a Parquet file): rows, columns, nonzeros, labels, empty and repeated rows,
     the range of values, the scale of columns, and how much memory training will take.
@@ -47,9 +52,9 @@ def command(
     if is_model(file):
         if n_features is not None or zero_based != "auto":
             raise click.UsageError("--n-features and --zero-based are for data, and this is a model")
-        _inspect_model(file, as_json)
+        inspect_model(file, as_json=as_json, quiet=quiet)
     else:
-        _inspect_data(file, ReadOptions(n_features, zero_based, label, weight), as_json)
+        _inspect_data(file, ReadOptions(n_features, zero_based, label, weight), as_json, quiet)
 
 
 def _print(heading: str, lines: Lines) -> None:
@@ -59,7 +64,7 @@ def _print(heading: str, lines: Lines) -> None:
         click.echo(f"  {name:<{width}}  {text}")
 
 
-def _inspect_data(file: Path, columns: ReadOptions, as_json: bool) -> None:
+def _inspect_data(file: Path, columns: ReadOptions, as_json: bool, quiet: bool) -> None:
     from ..data.formats import format_of
     from ..data.formats.arrow.store import Store
     from ..data.labels import shown_label
@@ -67,7 +72,7 @@ def _inspect_data(file: Path, columns: ReadOptions, as_json: bool) -> None:
 
     form = format_of(file)
     size = file.stat().st_size if file.is_file() else None
-    with Spinner() as spinner:
+    with Spinner(not quiet) as spinner:
         spinner.say(f"reading {file}")
         found = summarise(file, columns)
     header = Store(file).header if form.name == "store" else None
@@ -79,6 +84,7 @@ def _inspect_data(file: Path, columns: ReadOptions, as_json: bool) -> None:
         told = {} if header is None else {"store": asdict(header)}
         kind = {"svmlight": "text"}.get(form.name, form.name)
         emit({"kind": kind, "bytes": size, **values, "density": found.density, **told})
+    if as_json or quiet:
         return
     _print(
         f"{file}: {form.title}{'' if size is None else f' ({size_of(size)})'}",
@@ -113,7 +119,8 @@ def _labels(found: Summary) -> str:
     from ..data.labels import shown_label
 
     if found.labels is None:
-        return f"more than 1,000 different ones, {found.label_range[0]:.6g} to {found.label_range[1]:.6g}"
+        low, high = found.label_range or (None, None)
+        return f"more than 1,000 different {'words' if low is None else f'ones, {low:.6g} to {high:.6g}'}"
     ordered = sorted(found.labels.items())
     more = f", and {len(ordered) - _CLASSES} more" if len(ordered) > _CLASSES else ""
     return ", ".join(f"{shown_label(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
@@ -122,8 +129,8 @@ def _labels(found: Summary) -> str:
 def _store_lines(header: Header | None) -> Lines:
     if header is None:
         return []
-    names = "none" if header.feature_names is None else ", ".join(header.feature_names[:_LARGEST])
-    if header.feature_names is not None and header.d > _LARGEST:
+    names = "none" if header.feature_names is None else ", ".join(header.feature_names[:_NAMES])
+    if header.feature_names is not None and header.d > _NAMES:
         names += ", ..."
     count = len(header.batch_rows)
     batches = f"{count:,} batch{'es' * (count != 1)}"
@@ -133,74 +140,3 @@ def _store_lines(header: Header | None) -> Lines:
         ("weights", f"sum {header.total_weight:.6g}" if header.weighted else "none"),
         ("names", names),
     ]
-
-
-def _inspect_model(file: Path, as_json: bool) -> None:
-    from ..models.model import header_of, load_model
-
-    model = load_model(file)
-    if as_json:
-        dual = None if model.dual is None else int(model.dual.nnz)
-        told = {"nonzero_weights": _nonzeros(model), "nonzero_duals": dual}
-        emit({"kind": "model", **header_of(model), **told})
-        return
-    _print(
-        f"{file}: dualgap model ({size_of(file.stat().st_size)}, by dualgap {model.written_by})",
-        _lines(model),
-    )
-
-
-def _nonzeros(model: Model) -> int:
-    import numpy as np
-
-    return int(np.count_nonzero(model.coef))
-
-
-def _lines(model: Model) -> Lines:
-    from ..data.labels import shown_label
-
-    labels = None if model.classes is None else " and ".join(map(shown_label, model.classes))
-    base = {True: "0", False: "1", None: ""}[model.zero_based]
-    lines = [
-        ("task", model.task if labels is None else f"{model.task} of {labels}"),
-        (
-            "loss",
-            " ".join([model.loss, *(f"{key}={value:g}" for key, value in model.loss_parameters.items())]),
-        ),
-        ("bias", bias_words(model.bias, model.rho)),
-        ("C", f"{model.C:g}"),
-        ("trained on", f"{counted(model.n_samples, 'row')}, {counted(model.n_features, 'feature')}"),
-        ("solver", f"{model.solver}, seed {model.seed}, {counted(model.threads, 'thread')}"),
-    ]
-    if base:
-        lines.append(("indices", f"count from {base} in the training file"))
-    if model.expand is not None:
-        lines.append(
-            ("expansion", f"{model.expand}, from {counted(model.n_columns, 'column')} to 2^{model.hash_bits}")
-        )
-    for proof in model.proofs:
-        certificate = proof.certificate
-        lines += [
-            ("lam", f"{proof.lam:g}"),
-            ("objective", f"{certificate['primal']:.8g} (form {certificate['form']})"),
-            ("lower bound", f"{certificate['dual']:.8g}"),
-            ("relative gap", f"{certificate['relative_gap']:.3g}"),
-            ("effort", f"{proof.epochs:.1f} epochs, {proof.seconds:.2f} s"),
-            ("stopped", proof.message),
-        ]
-    lines.append(("weights", f"{counted(_nonzeros(model), 'nonzero')}, intercept {model.intercept.tolist()}"))
-    lines.append(("largest", _largest(model)))
-    lines.append(("duals", "left out" if model.dual is None else counted(int(model.dual.nnz), "nonzero")))
-    lines.append(("fingerprint", str(model.fingerprint)))
-    return lines
-
-
-def _largest(model: Model) -> str:
-    """The largest weights of the first row, by the numbers that the training file has for their columns."""
-    import numpy as np
-
-    row: Any = model.coef[0]
-    base = 0 if model.zero_based else 1
-    columns = np.argsort(-np.abs(row), kind="stable")[:_LARGEST]
-    names = model.feature_names or range(base, row.size + base)
-    return ", ".join(f"{names[j]}: {row[j]:.4g}" for j in columns if row[j] != 0.0) or "none"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
-from .console import emit, json_option, print_table
+from .console import emit, json_option, print_table, quiet_option
 
 
 @click.command(short_help="List the losses and their parameters.")
 @json_option
-def command(as_json: bool) -> None:
+@quiet_option
+def command(as_json: bool, quiet: bool) -> None:
     """List the losses with their parameters and defaults. Set one with --loss NAME:PARAMETER=VALUE."""
     from ..core.losses import LOSSES, parameters_of
 
@@ -19,6 +20,7 @@ def command(as_json: bool) -> None:
     ]
     if as_json:
         emit({"losses": found})
+    if as_json or quiet:
         return
     for task in dict.fromkeys(item["task"] for item in found):
         click.secho(f"for {task}", bold=True)

@@ -29,17 +29,28 @@ from .data import check_files, data_argument, model_argument, reading_options, s
 @click.option("--scores", is_flag=True, help="Decision values instead of labels.")
 @reading_options
 @json_option
+@click.option(
+    "--quiet", is_flag=True, help="No progress, no remarks: there are none, and labels are printed."
+)
 def command(
-    model_file: Path, data_file: Path, output: Path | None, scores: bool, as_json: bool, **reading: Any
+    model_file: Path,
+    data_file: Path,
+    output: Path | None,
+    scores: bool,
+    as_json: bool,
+    quiet: bool,
+    **reading: Any,
 ) -> None:
     """Apply MODEL to the rows of DATA and print one label a line, as the training file wrote them.
 
     DATA is read in one pass of bounded memory, so it may be of any size; - is the standard input, whose rows
-    are answered as they come. A model of one class against the rest predicts that class or the word "rest".
-    Models for regression print their predictions. Labels in DATA are read but not used.
+    are answered as they come. A model of K classes predicts the one of the highest score; --scores prints K
+    numbers a line, in the order of its classes (`dualgap inspect MODEL`). A model of one class against the
+    rest predicts that class or the word "rest". Models for regression print their predictions. Labels in DATA
+    are read but not used.
     """
     from ..data.labels import REST
-    from ..models.model import load_model
+    from ..models.saving import load_model
 
     output = None if output == Path("-") else output
     check_files({"FILE": output}, {"DATA": data_file, "MODEL": model_file}, prints=output is None or as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from ..core.problem import Problem
     from ..data.dataset import Dataset
     from ..models.model import Model
-    from ..training.outcome import Outcome
-    from ..training.records import Record
+    from ..outcome import Outcome
+    from ..training.run import Seconds
     from ..training.solver import AnySolver
     from ..training.stopping import Reason
 
+_CLASSES = 20  # labels that a line lists
 SLOW = "max_epochs", "max_visits", "time_limit", "stalled"  # reasons that may come of the scales of columns
 PREPARING = "preparing"
 
@@ -76,102 +78,136 @@ class Trained:
     file: Path
     data: Dataset
     outcome: Outcome
-    last: Record
     model: Model
     interrupted: Reason | None  # by a signal after training began, be it while the model was saved
     trace_failure: str | None = None
 
+    @property
+    def converged(self) -> bool:
+        """Whether the gap asked for has been reached."""
+        return bool(self.outcome.converged)
+
+    @property
+    def reason(self) -> Reason:
+        """Why the run ended."""
+        return self.outcome.reason
+
     def summary(self) -> dict[str, Any]:
-        """The object that ``--json`` prints; primal, dual and gap are in C-form."""
-        settings, outcome, model = self.settings, self.outcome, self.model
-        certificate = model.certificate
+        """The object that ``--json`` prints; the certificate is in C-form."""
+        settings, model, proof = self.settings, self.model, self.model.proofs[0]
+        seconds = self.outcome.seconds
         return {
-            "solver": model.solver,
-            "solver_why": self.outcome.auto_reason or None,
-            "loss": _loss_words(outcome.problem.loss),
-            "C": model.C,
-            "lam": outcome.problem.lam,
-            "bias": model.bias,
-            "n_samples": model.n_samples,
-            "n_features": model.n_features,
-            "nnz": self.data.nnz,
-            "epochs": self.last.epochs,
-            **({"passes": self.last.measures["passes"]} if "passes" in self.last.measures else {}),
-            "visits": self.last.visits,
-            "seconds": self.last.seconds,
-            "train_seconds": self.last.train_seconds,
-            "certify_seconds": self.last.certify_seconds,
-            "compile_seconds": self.last.compile_seconds,
-            "primal": certificate.primal,
-            "dual": certificate.dual,
-            "gap": certificate.gap,
-            "relative_gap": certificate.relative_gap,
-            "objective": certificate.form,
-            "converged": bool(outcome.converged),
-            "stop_reason": outcome.reason.name,
+            **problem_fields(settings, self.data, self.outcome, model),
+            "epochs": proof.epochs,
+            **({} if self._passes is None else {"passes": self._passes}),
+            "visits": proof.visits,
+            "seconds": proof.seconds,
+            "train_seconds": seconds.training,
+            "certify_seconds": seconds.certifying,
+            "compile_seconds": seconds.compiling,
+            **model.certificate._asdict(),
+            "converged": self.converged,
+            "stop_reason": self.reason.name,
             "seed": settings.seed,
             "threads": settings.threads,
+            "model": str(self.file),
         }
 
     def report(self) -> None:
         """The report for people; data and problem have been printed before training (`Introduction`)."""
+        from ..models.card import statement
+
         settings, model, certificate = self.settings, self.model, self.model.certificate
-        fact, _, remedy = self.outcome.reason.message.partition("; ")
-        cause = self._likely_cause() if self.outcome.reason.name in SLOW else ""
-        headline(fact if cause else self.outcome.reason.message, bool(self.outcome.converged))
+        proof = model.proofs[0]
+        fact, _, remedy = self.reason.message.partition("; ")
+        cause = likely_cause(self.reason.name, self.outcome, settings, self.data)
+        headline(fact if cause else self.reason.message, self.converged)
         if cause:
             click.echo(f"{cause}Otherwise {remedy}." if remedy else cause.rstrip())
+        passes = [] if self._passes is None else [("passes", f"{self._passes:.2f}", "over the data on disk")]
         table(
             [
-                ("objective", f"{certificate.primal:.8g}", f"{_objective(certificate.form)}, of this model"),
-                ("lower bound", f"{certificate.dual:.8g}", "no model can have a smaller objective"),
-                (
-                    "gap",
-                    f"{certificate.gap:.4g}",
-                    f"relative: {certificate.relative_gap:.3g}, asked: {settings.tol:g}",
-                ),
-                ("epochs", f"{self.last.epochs:.1f}", counted(self.last.visits, "row visit")),
-                *_passes(self.last),
-                seconds_line(self.last),
+                ("primal", f"{certificate.primal:.8g}", f"{_objective(certificate.form)}, of this model"),
+                ("dual", f"{certificate.dual:.8g}", "lower bound: no model can have a smaller objective"),
+                ("gap", f"{certificate.gap:.4g}", f"rounding included, {certificate.rounding:.2g} at most"),
+                ("relative gap", f"{certificate.relative_gap:.3g}", f"asked: {settings.tol:g}"),
+                ("epochs", f"{proof.epochs:.1f}", counted(proof.visits, "row visit")),
+                *passes,
+                seconds_line(self.outcome.seconds),
             ]
         )
         if self.outcome.remark:
-            click.echo("Note that " + self.outcome.remark.replace("output='last'", "--keep last") + ".")
+            click.echo(f"Note that {in_options(self.outcome.remark)}.")
         click.echo(statement(certificate, self.outcome.problem.lam))
-        size = size_of(self.file.stat().st_size)
-        duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
-        click.echo(f"model: {self.file} ({size}, {duals})")
+        click.echo(model_line(self.file, model))
 
-    def _likely_cause(self) -> str:
-        """A sentence about bad scales of the data, if they may have made training slow; rows on disk are not
-        read again.
-        """
-        from ..data.scales import scales
+    @property
+    def _passes(self) -> float | None:
+        return self.outcome.trace[-1].measures.get("passes") if self.outcome.trace else None
 
-        if not self.outcome.problem.source.in_memory or self.settings.expand is not None:
-            return ""
-        return scales(self.data.X)
+
+def problem_fields(settings: Settings, data: Dataset, outcome: Outcome, model: Model) -> dict[str, Any]:
+    """What was trained, on what and by whom, for ``--json``."""
+    return {
+        "solver": model.solver,
+        "auto_reason": outcome.auto_reason or None,
+        "loss": _loss_words(outcome.problem.loss),
+        "C": model.C,
+        "lam": outcome.problem.lam,
+        "bias": model.bias,
+        "n_samples": model.n_samples,
+        "n_features": model.n_features,
+        "nnz": data.nnz,
+        "classes": None if model.classes is None else list(model.classes),
+    }
+
+
+def in_options(remark: str) -> str:
+    """A remark of the library, with the options of the command for its arguments."""
+    return remark.replace("output='last'", "--keep last")
+
+
+def model_line(file: Path, model: Model) -> str:
+    """Where the model is, and how large."""
+    duals = "no duals" if model.dual is None else counted(model.dual.nnz, "nonzero dual")
+    return f"model: {file} ({size_of(file.stat().st_size)}, {duals})"
+
+
+def likely_cause(reason: str, outcome: Outcome, settings: Settings, data: Dataset) -> str:
+    """A sentence about bad scales of the data, if they may have made training slow; rows on disk are not
+    read again.
+    """
+    from ..data.scales import scales
+
+    if reason not in SLOW or not outcome.problem.source.in_memory or settings.expand is not None:
+        return ""
+    return scales(data.X)
 
 
 class Introduction(Callback):
     """A callback that prints what is about to be trained, on what, by which solver and why.
 
     To stdout, as the beginning of the report; and to stderr, where progress is shown, if only that is a
-    terminal.
+    terminal. The line that says what is being prepared goes away: training shows its own progress. Of the
+    runs of several classes, the first one is introduced.
     """
 
     def __init__(self, settings: Settings, data: Dataset, spinner: Spinner) -> None:
         self._settings, self._data, self._spinner = settings, data, spinner
+        self._lock, self._printed = threading.Lock(), False
 
     def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
         """Print, once problem and solver are known."""
-        text = "\n".join(self._lines(problem, solver.name, auto_reason)) + "\n"
-        self._spinner.stop()
-        said(text)
-        self._spinner.say(PREPARING)
+        with self._lock:
+            if self._printed:
+                return
+            self._printed = True
+            self._spinner.stop()
+            if not self._settings.quiet and not self._settings.as_json:
+                said("\n".join(self._lines(problem, solver.name, auto_reason)) + "\n")
 
     def _lines(self, problem: Problem, solver: str, auto_reason: str) -> list[str]:
-        from ..data.labels import shown_label
+        from ..data.labels import listed, shown_label
 
         settings, data = self._settings, self._data
         n, d = data.source.n, data.schema.n_columns
@@ -183,9 +219,14 @@ class Introduction(Callback):
             f"{settings.data_file}: {rows}, {columns}, {entries}",
             *(f"  {remark}" for remark in data.notes),
         ]
-        if data.labels is not None:
+        if data.labels is not None and len(data.labels.classes) == 2:
             negative, positive = map(shown_label, data.labels.classes)
             lines.append(f"  positive class: {positive}, negative: {negative}")
+        elif data.labels is not None:
+            classes = data.labels.classes
+            lines.append(
+                f"  {len(classes)} classes ({listed(classes, _CLASSES)}): one model each, against the rest"
+            )
         lines.append(f"{_loss_words(problem.loss)} loss, {strength}, {bias}, solver {solver}")
         if auto_reason:
             lines.append(f"  auto chose {solver}: {auto_reason}")
@@ -199,31 +240,13 @@ def _loss_words(loss: Loss) -> str:
     return loss_spec(loss.name, parameters_of(loss), parameters_of(type(loss)))
 
 
-def seconds_line(last: Record) -> tuple[str, str, str]:
+def seconds_line(seconds: Seconds) -> tuple[str, str, str]:
     """Where the time of a run went."""
-    parts = [f"training {last.train_seconds:.2f}", f"certifying {last.certify_seconds:.2f}"]
-    if last.compile_seconds >= 0.005:
-        parts.append(f"compiling {last.compile_seconds:.2f} (once for this loss and kind of data)")
-    return "seconds", f"{last.seconds:.2f}", ", ".join(parts)
-
-
-def _passes(last: Record) -> list[tuple[str, str, str]]:
-    passes = last.measures.get("passes")
-    return [] if passes is None else [("passes", f"{passes:.2f}", "over the data on disk")]
+    parts = [f"training {seconds.training:.2f}", f"certifying {seconds.certifying:.2f}"]
+    if seconds.compiling >= 0.005:
+        parts.append(f"compiling {seconds.compiling:.2f} (once for this loss and kind of data)")
+    return "seconds", f"{sum(seconds):.2f}", ", ".join(parts)
 
 
 def _objective(form: str) -> str:
     return "|w|^2/2 + C * sum of losses" if form == "J" else "mean of the losses"
-
-
-def statement(certificate: Any, lam: float) -> str:
-    """What a certificate proves, in one sentence."""
-    if lam == 0:
-        return (
-            "Nothing is proven: at lam = 0 no lower bound is known but 0, as a dual point would have to make "
-            "a combination of the rows vanish exactly."
-        )
-    if certificate.dual > 0:
-        share = 100 * certificate.relative_gap
-        return f"Proven: the objective is at most {share:.3g}% above the smallest possible."
-    return f"Proven: the objective is at most {certificate.gap:.3g} above the smallest possible."

@@ -7,13 +7,14 @@ from dataclasses import asdict
 
 import click
 
-from .console import emit, json_option, print_table
+from .console import emit, json_option, print_table, quiet_option
 
 
 @click.command(short_help="List the solvers and their options.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @json_option
-def command(names: tuple[str, ...], as_json: bool) -> None:
+@quiet_option
+def command(names: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """List all solvers, or those named, with their options. Set one with --option KEY=VALUE."""
     from ..core.losses import LOSSES
     from ..runtime.errors import InputError, nearest
@@ -36,6 +37,7 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
             for name, cls in chosen.items()
         ]
         emit({"solvers": found})
+    if as_json or quiet:
         return
     for name, cls in chosen.items():
         click.secho(name, bold=True)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..runtime.errors import InputError, nearest
-from .console import OutputError, Size, Spinner, complain, emit, json_option
+from .console import OutputError, Size, Spinner, complain, emit, json_option, quiet_option
 from .data import check_files, column_options, data_argument, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
@@ -65,7 +65,11 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     help="augmented: a constant feature, regularised like the others; exact: not regularised.",
 )
 @click.option("--rho", type=float, help="The value of that constant feature.  [default: 1]")
-@click.option("--positive", metavar="LABEL", help="Train this class against all others.")
+@click.option(
+    "--positive",
+    metavar="LABEL",
+    help="Train this class against all others; without it, each of K > 2 classes gets a model.",
+)
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -74,7 +78,13 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     show_default=True,
     help="The same seed, the same model.",
 )
-@click.option("--threads", type=int, default=1, show_default=True, help="Threads for passes over all rows.")
+@click.option(
+    "--threads",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Of classes at a time, and for passes over all rows.",
+)
 @click.option(
     "--option", metavar="KEY=VALUE", multiple=True, help="An option of the solver; may be repeated."
 )
@@ -145,18 +155,24 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 @click.option("--hash-bits", type=int, metavar="B", help="With --expand: 2^B columns.  [default: 20]")
 @click.option("--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less.")
 @json_option
-@click.option("--quiet", is_flag=True, help="No progress, no report.")
+@quiet_option
 def command(**given: Any) -> int:
     """Train a model on DATA, certify it, and save it.
 
     DATA is svmlight text (plain, .gz, .bz2, .xz, .zst), a store that `dualgap convert` made of it, or a
     Parquet file. The rows of the latter two are streamed from disk if they do not fit into memory.
 
-    Ctrl-C ends a run early and keeps the best model so far, as does SIGTERM. With --checkpoint the run itself
-    is saved, too, every minute and in the end: after a crash, a kill or a limit --resume goes on with it.
+    Two classes get one model. Of K > 2 classes each gets one, against the rest, all of them on one copy of
+    the rows and in one MODEL: --threads of them at a time, from disk in the same passes. Every class has its
+    own certificate; the lines of --trace name their class. Limits are for each class.
 
-    Exit codes: 0 converged, 2 bad input (if it shows during training, the model so far is saved), 3 not to
-    the gap asked for (model saved), 130 interrupted (model saved), 143 terminated (model saved).
+    Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With
+    --checkpoint the run (of two classes, or a regression) is saved, too, every minute and in the end: after a
+    crash, a kill or a limit --resume goes on with it.
+
+    Exit codes: 0 converged (every class), 2 bad input (if it shows during training, the model so far is
+    saved), 3 not to the gap asked for (model saved), 130 interrupted (model saved), 143 terminated (model
+    saved).
     """
     settings = Settings(**given)
     file = settings.model_file
@@ -174,7 +190,7 @@ def command(**given: Any) -> int:
     if settings.plan:
         if settings.as_json:
             emit({"plan": sentences})
-        else:
+        elif not settings.quiet:
             click.echo("\n".join(sentences))
         return 0
     saved = f"the model is saved as {file}"
@@ -190,12 +206,12 @@ def command(**given: Any) -> int:
         return complain(f"{trained.trace_failure} ({saved})")
     if trained.interrupted is not None:
         name = trained.interrupted.name
-        if trained.outcome.reason.name != name:  # the signal came when the run had just ended
+        if trained.reason.name != name:  # the signal came when the run had just ended
             click.echo(f"dualgap: {name} ({saved})", err=True)
         return TERMINATED if name == "terminated" else INTERRUPTED
-    if trained.outcome.reason.name == "broken":
-        return complain(f"{trained.outcome.reason.message}, saved as {file}")
-    return 0 if trained.outcome.converged else NOT_CONVERGED
+    if trained.reason.name == "broken":
+        return complain(f"{trained.reason.message}, saved as {file}")
+    return 0 if trained.converged else NOT_CONVERGED
 
 
 def _check(settings: Settings) -> dict[str, Any]:
@@ -241,8 +257,9 @@ def _check(settings: Settings) -> dict[str, Any]:
         options[key] = value
     if settings.solver != "auto":
         make_solver(settings.solver, options, seed=settings.seed, loss=loss, bias=settings.bias)
-    known = {option.name for solver in SOLVERS.values() for option in options_of(solver)}
-    for key in options:
-        if key not in known:
-            raise InputError(f"no solver has an option {key!r}; {nearest(key, known)}")
+    if options:  # all solvers are imported to ask them
+        known = {option.name for solver in SOLVERS.values() for option in options_of(solver)}
+        for key in options:
+            if key not in known:
+                raise InputError(f"no solver has an option {key!r}; {nearest(key, known)}")
     return options

@@ -2,47 +2,79 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..runtime.errors import CheckpointWarning, TrivialModelWarning
-from ..training.callbacks import Callback
+from .class_report import TrainedClasses
 from .console import Spinner, warn
-from .data import label_of
+from .progress import ClassProgress, Trace
 from .report import PREPARING, Introduction, Settings, Trained
 
 if TYPE_CHECKING:
     from ..data.dataset import Dataset
+    from ..many import OneVsRest
+    from ..models.model import Model
+    from ..outcome import Outcome
     from ..training.interruption import CtrlC
-    from ..training.outcome import Outcome
     from ..training.records import Record
     from ..training.run import Run
-    from ..training.stopping import Reason
 
 
-def run(settings: Settings, file: Path, options: dict[str, Any], spinner: Spinner) -> Trained:
+def run(
+    settings: Settings, file: Path, options: dict[str, Any], spinner: Spinner
+) -> Trained | TrainedClasses:
     """Read, train and save. Once training has begun, no Ctrl-C or SIGTERM loses what has been learned."""
-    from ..models.building import model_of
     from ..training.interruption import CtrlC
 
     data = opened(settings, spinner)
     held_out = _held_out(settings, data, spinner)
     trace = None if settings.trace is None else Trace(settings.trace)
+    began, several = time.perf_counter(), is_one_vs_rest(data)
+    arguments = {
+        "record_every": settings.record_every,
+        "validation": held_out,
+        "patience": settings.patience,
+        **_arguments(settings),
+        **options,
+    }
     with CtrlC(terminate=True) as ctrl_c:
-        outcome, last = _fit(settings, options, data, held_out, trace, spinner, ctrl_c)
-        C = settings.C if settings.lam is not None else settings.C or 1.0
-        model = model_of(outcome, data, C=C, last=last, duals=not settings.no_duals)
+        found: Any = _Training(settings, arguments, data, trace, spinner, ctrl_c).run()
+        seconds = time.perf_counter() - began
+        model: Model = found.model
+        if settings.no_duals:
+            model = replace(model, dual=None, dual_hashes=None)
         model.save(file)
     failure = None if trace is None else trace.failure
-    return Trained(settings, file, data, outcome, last, model, ctrl_c.reason, failure)
+    if several:
+        return TrainedClasses(settings, file, data, found, seconds, model, ctrl_c.reason, failure)
+    return Trained(settings, file, data, found, model, ctrl_c.reason, failure)
+
+
+def is_one_vs_rest(data: Dataset) -> bool:
+    """Whether there are more than two classes, each of which gets a model."""
+    return data.labels is not None and len(data.labels.classes) > 2
 
 
 def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> list[str]:
     """The plan of a run, as sentences."""
     from ..api import plan
+    from ..data.labels import listed, shown_label
 
-    return plan(opened(settings, spinner), **_arguments(settings), **options)
+    data = opened(settings, spinner)
+    if data.labels is None or not is_one_vs_rest(data):
+        return plan(data, **_arguments(settings), **options)
+    from ..many import against_rest
+
+    classes = data.labels.classes
+    return [
+        f"{len(classes)} classes ({listed(classes)}): one model for each, against the rest; "
+        f"for class {shown_label(classes[0])}:",
+        *plan(against_rest(data, 0), **_arguments(settings), **options),
+    ]
 
 
 def _arguments(settings: Settings) -> dict[str, Any]:
@@ -69,7 +101,6 @@ def stall_of(text: str) -> float | str:
 
 def opened(settings: Settings, spinner: Spinner) -> Dataset:
     """The training rows."""
-    from ..core.losses import make_loss
     from ..data.dataset import DataSpec, open_data
     from ..data.features import make_expansion
     from ..data.formats import ReadOptions
@@ -80,17 +111,24 @@ def opened(settings: Settings, spinner: Spinner) -> Dataset:
         settings.data_file,
         columns=columns,
         expansion=make_expansion(settings.expand, settings.hash_bits),
-        positive=label_of(settings.positive),
+        positive=settings.positive,
         in_memory=settings.in_memory,
         memory_budget=settings.memory_budget,
         threads=settings.threads,
     )
-    return open_data(spec, make_loss(settings.loss).task)
+    return open_data(spec, _task(settings))
+
+
+def _task(settings: Settings) -> str:
+    """What is to be told apart: any number of classes, or one that is named from the rest."""
+    from ..core.losses import make_loss
+
+    task = make_loss(settings.loss).task
+    return "one-vs-rest" if task == "classification" and settings.positive is None else task
 
 
 def _held_out(settings: Settings, data: Dataset, spinner: Spinner) -> Dataset | None:
     """The rows of ``--validation``, in the columns and classes of the training rows."""
-    from ..core.losses import make_loss
     from ..data.dataset import DataSpec, open_data
 
     if settings.validation is None:
@@ -98,77 +136,66 @@ def _held_out(settings: Settings, data: Dataset, spinner: Spinner) -> Dataset | 
     spinner.say(f"reading {settings.validation}")
     columns = data.spec.columns._replace(n_features=None, zero_based="auto")
     spec = DataSpec(settings.validation, columns=columns, in_memory=True)
-    return open_data(spec, make_loss(settings.loss).task, data.schema)
+    return open_data(spec, _task(settings), data.schema)
 
 
-class Trace(Callback):
-    """The JSON lines of a run. The file is created with the first record, so that bad input leaves none."""
+class _Training(NamedTuple):
+    """A run, or one for each of K classes, that is about to begin."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._lines: Any = None
-        self.failure: str | None = None  # a history that cannot be written is no reason to lose the model
+    settings: Settings
+    arguments: dict[str, Any]  # of ``fit``
+    data: Dataset
+    trace: Trace | None
+    spinner: Spinner
+    ctrl_c: CtrlC
 
-    def __call__(self, record: Record, run: Run) -> None:
-        """Write a certified record."""
-        if self.failure is not None:
-            return
+    def run(self) -> Outcome | OneVsRest:
+        """Train."""
+        self.spinner.say(PREPARING)
         try:
-            if self._lines is None:
-                from ..training.callbacks import JsonLines
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
+                warnings.simplefilter("always", CheckpointWarning)
+                warnings.showwarning = lambda message, *_: warn(str(message))
+                return self._fit_classes() if is_one_vs_rest(self.data) else self._fit()
+        finally:
+            if self.trace is not None:
+                self.trace.close()
 
-                self._lines = JsonLines(self._file)
-            self._lines(record, run)
-        except OSError as error:
-            self.failure = f"{self._file}: cannot be written: {error.strerror or error}"
+    def _fit(self) -> Outcome:
+        from ..api import fit
+        from ..training.callbacks import Progress
 
-    def close(self, reason: Reason | None) -> None:
-        """Close the file."""
-        if self._lines is None:
-            return
+        callbacks = self._callbacks()
+        if not self.settings.quiet:
+            callbacks.append(Progress(self.settings.tol))
+        if self.trace is not None:
+            callbacks.append(self.trace.of())
+        return fit(self.data, callbacks=callbacks, **self.arguments)
+
+    def _fit_classes(self) -> OneVsRest:
+        """One model a class, in threads; they share the rows, the line of progress and the trace."""
+        from ..data.labels import plain, shown_label
+        from ..many import one_vs_rest
+
+        assert self.data.labels is not None
+        progress = ClassProgress(len(self.data.labels.classes), not self.settings.quiet)
+        shared = self._callbacks()
+
+        def callbacks_for(label: Any) -> list[Any]:
+            traced = [] if self.trace is None else [self.trace.of(**{"class": plain(label)})]
+            return [*shared, progress.of(shown_label(label)), *traced]
+
+        threads = self.settings.threads
         try:
-            self._lines.close(reason)
-        except OSError as error:
-            self.failure = self.failure or f"{self._file}: cannot be written: {error.strerror or error}"
+            return one_vs_rest(self.data, threads=threads, callbacks_for=callbacks_for, **self.arguments)
+        finally:
+            progress.close()
 
+    def _callbacks(self) -> list[Any]:
+        """Those that every run has; the introduction comes before any line of progress."""
 
-def _fit(
-    settings: Settings,
-    options: dict[str, Any],
-    data: Dataset,
-    held_out: Dataset | None,
-    trace: Trace | None,
-    spinner: Spinner,
-    ctrl_c: CtrlC,
-) -> tuple[Outcome, Record]:
-    from ..api import fit
-    from ..training.callbacks import Progress
+        def listen(record: Record, run: Run) -> Any:
+            return self.ctrl_c.reason
 
-    spinner.say(PREPARING)
-    last: list[Record] = []
-
-    def listen(record: Record, run: Run) -> Any:
-        last[:] = [record]
-        return ctrl_c.reason
-
-    callbacks: list[Any] = [listen, spinner]
-    if not settings.quiet:
-        callbacks.append(Progress(settings.tol))
-        if not settings.as_json:
-            callbacks.append(Introduction(settings, data, spinner))
-    if trace is not None:
-        callbacks.append(trace)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
-        warnings.simplefilter("always", CheckpointWarning)
-        warnings.showwarning = lambda message, *_: warn(str(message))
-        outcome = fit(
-            data,
-            callbacks=callbacks,
-            record_every=settings.record_every,
-            validation=held_out,
-            patience=settings.patience,
-            **_arguments(settings),
-            **options,
-        )
-    return outcome, last[0] if last else outcome.trace[-1]
+        return [Introduction(self.settings, self.data, self.spinner), listen]

@@ -1,19 +1,41 @@
-"""``dualgap warmup``: compile kernels ahead of the first run."""
+"""``dualgap warmup``: compile kernels ahead of the first run, in several processes."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import sys
 import time
-from itertools import product
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .console import Spinner, counted, emit, json_option
+from .console import Spinner, counted, emit, json_option, quiet_option
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import numpy as np
 
 COMMON = ("hinge", "squared-hinge", "logistic", "squared")
+CHOSEN = ("dcd", "newton")  # what `auto` may choose for rows in memory
+LAYOUTS = ("sparse", "dense", "wide")
+
+
+class Case(NamedTuple):
+    """Fits that have most of their kernels in common, so that one process compiles them."""
+
+    loss: str
+    layout: str = "sparse"
+    dtype: str = "float64"
+    solvers: tuple[str, ...] = CHOSEN
+
+    def __str__(self) -> str:
+        if self.layout == "files":
+            return "files and models"
+        named = "" if self.solvers == CHOSEN else f", {', '.join(self.solvers)}"
+        return f"{self.loss}, {self.layout} {self.dtype} rows{named}"
 
 
 @click.command(short_help="Compile the common kernels into the cache.")
@@ -22,58 +44,171 @@ COMMON = ("hinge", "squared-hinge", "logistic", "squared")
     "losses",
     metavar="NAME",
     multiple=True,
-    help="Only this loss, for all layouts; may be repeated.",
+    help="Only this loss, for all kinds of rows; may be repeated.",
 )
+@click.option(
+    "--all", "everything", is_flag=True, help="Every loss, and every solver with each of its losses."
+)
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes.  [default: one a core]")
 @json_option
-def command(losses: tuple[str, ...], as_json: bool) -> None:
+@quiet_option
+def command(losses: tuple[str, ...], everything: bool, jobs: int | None, as_json: bool, quiet: bool) -> None:
     """Compile the common kernels into the cache, so that the first training does not have to.
 
-    Common are sparse float64 rows (what data files become) with every loss, and the hinge, squared hinge,
-    logistic and squared losses with dense and float32 rows, and with rows of very many columns. The
-    environment variable DUALGAP_CACHE moves the cache.
+    Common is all that --solver auto may choose for rows in memory with the hinge, squared hinge, logistic and
+    squared losses: sparse rows, dense ones and those of very many columns, in float64 and float32, with every
+    kind of bias; and what reads data files and models. --all adds the other losses, and every other solver
+    with sparse and dense float64 rows.
+
+    Machine code is made for the processor at hand. The environment variable DUALGAP_CACHE moves the cache; in
+    a Dockerfile:
+
+    \b
+      ENV DUALGAP_CACHE=/opt/dualgap-cache
+      RUN python -m dualgap warmup
     """
+    from ..runtime.errors import InputError
+    from ..runtime.kernel_cache import cache_root, writable
+
     began = time.perf_counter()
-    with Spinner(not as_json) as spinner:
-        spinner.say("loading the compiler")
-        from ..core.losses import LOSSES, make_loss
-        from ..runtime.jit import cache_root
-
-        wanted = {make_loss(name).name for name in losses}
-        cases = [
-            (loss, layout, dtype)
-            for loss, layout, dtype in product(LOSSES, ("sparse", "dense", "wide"), ("float64", "float32"))
-            if (layout, dtype) != ("wide", "float32")
-            and (loss in (wanted or COMMON) or (not wanted and (layout, dtype) == ("sparse", "float64")))
-        ]
-        for number, case in enumerate(cases, start=1):
-            spinner.say(f"{number} of {len(cases)}: {' '.join(case)}")
-            _fit_tiny(*case)
+    root = cache_root()
+    if not writable(root):
+        raise InputError(f"{root}: cannot be written to; let DUALGAP_CACHE name a folder that can")
+    cases = _cases(losses, everything)
+    jobs = min(jobs or _cores(), len(cases))
+    with Spinner(not (as_json or quiet)) as spinner:
+        spinner.say(f"compiling {counted(len(cases), 'case')}, {jobs} at a time")
+        for number, (case, seconds) in enumerate(_compiled(cases, jobs), start=1):
+            text = f"{number} of {len(cases)}: {case} ({seconds:.1f} s)"
+            spinner.say(text)
+            if not (as_json or quiet or sys.stderr.isatty()):  # a log, in which lines stay
+                click.echo(text, err=True)
     seconds = time.perf_counter() - began
-    folder = cache_root()
-    usable = _holds_files(folder)
     if as_json:
-        emit({"cache": str(folder), "usable": usable, "cases": len(cases), "seconds": seconds})
+        emit({"cache": str(root), "cases": len(cases), "seconds": seconds})
+    elif not quiet:
+        click.echo(f"{counted(len(cases), 'case')} ready in {seconds:.1f} s, in {root}")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _cases(losses: tuple[str, ...], everything: bool) -> list[Case]:
+    """What to compile; neighbours have little in common, so that no two processes compile the same."""
+    from ..core.losses import LOSSES, make_loss
+
+    wanted = [make_loss(name).name for name in losses] or list(LOSSES if everything else COMMON)
+    kinds = [(layout, dtype) for layout in LAYOUTS for dtype in ("float64", "float32")]
+    found = [Case("hinge", "files")] if not losses else []
+    for shift in range(len(kinds)):
+        found += [Case(loss, *kinds[(shift + k) % len(kinds)]) for k, loss in enumerate(wanted)]
+    if everything:
+        found += _of_other_solvers(wanted)
+    return found
+
+
+def _of_other_solvers(losses: list[str]) -> list[Case]:
+    from importlib.util import find_spec
+
+    from ..solvers import SOLVERS, can_train
+
+    found = []
+    for name, solver in SOLVERS.items():
+        package = solver.capabilities.package
+        if name in CHOSEN or (package is not None and find_spec(package) is None):
+            continue
+        for layout in ("sparse", "dense"):
+            found += [Case(loss, layout, solvers=(name,)) for loss in losses if can_train(solver, loss)]
+    return found
+
+
+def _compiled(cases: list[Case], jobs: int) -> Iterator[tuple[Case, float]]:
+    """Compile cases; yields each with its seconds as it is done. Whatever ends this ends the processes."""
+    if jobs == 1:
+        for case in cases:
+            yield _compile(case)
         return
-    click.echo(f"{counted(len(cases), 'case')} ready in {seconds:.1f} s")
-    click.echo(
-        f"cache: {folder}" if usable else f"cache: {folder} cannot be written to, so every run compiles anew"
-    )
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    others = multiprocessing.active_children()
+    context = multiprocessing.get_context("spawn")  # fork would copy threads of the libraries
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_heed_ctrl_c) as pool:
+        try:
+            for future in as_completed([pool.submit(_compile, case) for case in cases]):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                if child not in others:
+                    child.terminate()
+            raise
 
 
-def _fit_tiny(loss: str, layout: str, dtype: str) -> None:
+def _heed_ctrl_c() -> None:
+    """Ctrl-C reaches all processes of a terminal: end without a word, the first process tells."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _compile(case: Case) -> tuple[Case, float]:
+    began = time.perf_counter()
+    if case.layout == "files":
+        _use_files()
+    else:
+        _fit(case)
+    return case, time.perf_counter() - began
+
+
+def _fit(case: Case) -> None:
+    """Fits that come by all kernels of the case: rows at bounds that leave and are wanted again."""
+    from ..api import fit
+    from ..runtime.errors import TrivialModelWarning
+    from ..solvers import SOLVERS, can_have
+
+    warnings.simplefilter("ignore", TrivialModelWarning)  # a few epochs need not get anywhere
+    X, y = _rows(case)
+    for solver in case.solvers:
+        epochs = 30 if solver == "dcd" else 5
+        for bias in ("none", "augmented", "exact"):
+            if can_have(SOLVERS[solver], bias):
+                fit(X, y, loss=case.loss, solver=solver, bias=bias, C=10.0, tol=1e-6, max_epochs=epochs)
+
+
+def _rows(case: Case) -> tuple[Any, np.ndarray[Any, Any]]:
     import numpy as np
     import scipy.sparse as sp
 
-    from ..api import fit
     from ..data.rows import MANY
 
-    X: Any = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=dtype)
-    if layout != "dense":
+    rng = np.random.default_rng(0)
+    X: Any = (rng.standard_normal((300, 10)) * (rng.random((300, 10)) < 0.5)).astype(case.dtype)
+    y = np.where(X @ rng.standard_normal(10) + rng.standard_normal(300) > 0, 1.0, -1.0)
+    if case.layout != "dense":
         X = sp.csr_array(X)
-    if layout == "wide":
-        X.resize(3, MANY + 1)
-    fit(X, np.array([1.0, -1.0, 1.0]), loss=loss, max_epochs=3)
+    if case.layout == "wide":
+        X.resize(300, MANY + 1)
+    return X, y
 
 
-def _holds_files(folder: Path) -> bool:
-    return folder.is_dir() and any(folder.rglob("*.nbi"))
+def _use_files() -> None:
+    """Train, evaluate, predict and certify by way of files."""
+    import io
+    import tempfile
+    from pathlib import Path
+
+    from ..files import write_svmlight
+    from . import group
+
+    with tempfile.TemporaryDirectory(prefix="dualgap-warmup-") as folder:
+        data, model, labels = (str(Path(folder) / name) for name in ("data.svm", "data.model", "labels"))
+        write_svmlight(data, *_rows(Case("hinge")))
+        for arguments in (
+            ["train", data, "-o", model, "--quiet"],
+            ["evaluate", model, data],
+            ["predict", model, data, "-o", labels],
+            ["certify", model, data],
+            ["inspect", data],
+        ):
+            with contextlib.redirect_stdout(io.StringIO()):
+                group.main(arguments, standalone_mode=False)

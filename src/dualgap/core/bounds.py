@@ -24,13 +24,14 @@ at
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..data.rows import Batch
 from ..runtime.arrays import Floats
-from ..runtime.jit import kernel
+from ..runtime.jit import inner, kernel
 from ..runtime.sums import COMPENSATED, UNIT, norm, two_sum
 from .losses import Loss
 
@@ -157,28 +158,53 @@ def intercept_bound(batch: Batch, loss: Loss, constants: Constants, level: float
     worst = 1.001 * level * constants.total_weight
     length = float(np.sqrt(2.002 * level / constants.lam))
     _, y, weight, squared_norms = batch
+    kinds = kinds_of_rows(y, weight, squared_norms) if loss.task == "classification" else None
+
+    def total(sign: float, bound: float) -> float:
+        if kinds is None:
+            return float(losses_beyond(y, weight, squared_norms, loss, length, sign, bound))
+        return sum(c * loss_beyond(label, q, loss, length, sign, bound) for label, c, q in kinds)
+
     bound = 1.0
     for sign in (1.0, -1.0):
-        while bound < 1e300:
-            if losses_beyond(y, weight, squared_norms, loss, length, sign, bound) >= worst:
-                break
+        while bound < 1e300 and not total(sign, bound) >= worst:
             bound *= 2.0
     return bound if bound < 1e300 else np.inf
+
+
+def kinds_of_rows(y: Floats, weight: Floats, squared_norms: Floats) -> list[tuple[float, float, float]]:
+    """The label, the total weight and the largest squared length of rows that have the same label and lengths
+    that differ by less than a factor of sqrt(2): a few kinds that stand for all rows in `intercept_bound`,
+    where a score may be taken lower than it is.
+    """
+    octave = np.frexp(squared_norms)[1]
+    kind = 2 * (octave - octave.min()) + (y > 0.0)
+    total, longest = np.bincount(kind, weights=weight), np.zeros(int(kind.max()) + 1)
+    np.maximum.at(longest, kind, squared_norms)
+    return [
+        (1.0 if k % 2 else -1.0, float(total[k]), float(longest[k])) for k in np.flatnonzero(total).tolist()
+    ]
+
+
+@inner
+def loss_beyond(y: float, squared_norm: float, loss: Any, length: float, sign: float, bound: float) -> float:
+    """A lower bound on the loss of a row where ``sign b >= bound`` and ``|w| <= length``; 0 where it does not
+    rise that way.
+
+    The score is taken a little lower than it is, for the rounding errors of score and loss.
+    """
+    away = 1.001 * length * math.sqrt(squared_norm)
+    score = sign * (bound - away - 8.0 * UNIT * (1.0 + bound + away + abs(y)))
+    return loss.value(y, score) if sign * loss.derivative(y, score) > 0.0 else 0.0
 
 
 @kernel
 def losses_beyond(
     y: Floats, weight: Floats, squared_norms: Floats, loss: Any, length: float, sign: float, bound: float
 ) -> float:
-    """A lower bound on the total loss where ``sign b >= bound`` and ``|w| <= length``, from rows whose loss
-    rises that way.
-
-    Their scores are taken a little lower than they are, for the rounding errors of score and loss.
-    """
+    """A lower bound on the total loss where ``sign b >= bound`` and ``|w| <= length``."""
     total = 0.0
     for i in range(y.shape[0]):
-        away = 1.001 * length * np.sqrt(squared_norms[i])
-        score = sign * (bound - away - 8.0 * UNIT * (1.0 + bound + away + abs(y[i])))
-        if weight[i] > 0.0 and sign * loss.derivative(y[i], score) > 0.0:
-            total += weight[i] * loss.value(y[i], score)
+        if weight[i] > 0.0:
+            total += weight[i] * loss_beyond(y[i], squared_norms[i], loss, length, sign, bound)
     return total

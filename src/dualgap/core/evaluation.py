@@ -17,9 +17,9 @@ import numpy as np
 
 from ..data.rows import Batch, entry_count
 from ..data.sources import Part
-from ..runtime.arrays import Floats, canonical
+from ..runtime.arrays import Floats, canonical, writable
 from ..runtime.errors import InputError
-from ..runtime.jit import kernel
+from ..runtime.jit import inner, kernel
 from ..runtime.sums import COMPENSATED, UNIT, Total, add_vector, gamma, norm, two_sum
 from .bounds import SMALLEST, Compensated, Sums, merged
 from .losses import Loss
@@ -68,6 +68,11 @@ class Slopes(NamedTuple):
     lipschitz: float
     smoothness: float
 
+    @classmethod
+    def of(cls, loss: Loss) -> Slopes:
+        """Those of a loss; its constants may be whole numbers."""
+        return cls(float(loss.lipschitz), float(loss.smoothness))
+
 
 @dataclass(frozen=True, eq=False)
 class EvaluationPass:
@@ -80,7 +85,7 @@ class EvaluationPass:
     @classmethod
     def of(cls, loss: Loss, w: Floats, b: float, beta: Floats | None) -> EvaluationPass:
         """For a model and a feasible dual point, if there is one."""
-        w = canonical(w, np.float64)
+        w = writable(w)
         length = norm(w) * (1.0 + COMPENSATED)
         return cls(loss, Linear(w, float(b), length), None if beta is None else canonical(beta, np.float64))
 
@@ -93,10 +98,8 @@ class EvaluationPass:
     def sums(self, part: Part, scores: Floats, moment: Floats) -> Sums:
         """The same, with ``sum c beta x`` added to a vector that may hold other parts already."""
         beta = np.zeros(part.batch.y.shape[0]) if self.beta is None else self.beta[part.span]
-        slopes = Slopes(float(self.loss.lipschitz), float(self.loss.smoothness))
-        return _evaluate(
-            part.batch, self.loss, slopes, self.model, canonical(beta, np.float64), scores, moment
-        )
+        beta = canonical(beta, np.float64)
+        return _evaluate(part.batch, self.loss, Slopes.of(self.loss), self.model, beta, scores, moment)
 
     @staticmethod
     def partial(sums: Sums, moment: Floats, rows: int) -> Partial:
@@ -183,7 +186,7 @@ def _evaluate(
     rows, y, weight, squared_norms = batch
     lipschitz, smoothness = slopes
     w, b, length = model
-    bounded = min(lipschitz, smoothness) < np.inf
+    bounded = lipschitz < np.inf or smoothness < np.inf
     total = lost = error = 0.0
     dual = dual_lost = dual_error = 0.0
     balance = balance_lost = mass = lengths = 0.0
@@ -193,20 +196,23 @@ def _evaluate(
             rows.prefetch_weights(i + 1, w)
             if beta[i + 1] != 0.0:
                 rows.prefetch_weights(i + 1, moment)
-        c = weight[i]
+        c, label = weight[i], y[i]
         score = rows.dot(i, w) + b
         scores[i] = score
         if c == 0.0:
             continue
         size = np.sqrt(squared_norms[i])
-        value = loss.value(y[i], score)
+        value = loss.value(label, score)
         off = gamma(rows.count(i) + 4.0) * 1.01 * (length * size + abs(b)) + 4.0 * UNIT * (
-            1.0 + abs(score) + abs(y[i])
+            1.0 + abs(score) + abs(label)
         )
+        steep = abs(loss.derivative(label, score if bounded else score - off))
         if bounded:
-            steep = min(lipschitz, abs(loss.derivative(y[i], score)) + smoothness * off)
+            steep += smoothness * off
+            steep = steep if steep < lipschitz else lipschitz
         else:
-            steep = max(abs(loss.derivative(y[i], score - off)), abs(loss.derivative(y[i], score + off)))
+            other = abs(loss.derivative(label, score + off))
+            steep = other if other > steep else steep
         error += c * (1.01 * steep * off + 16.0 * UNIT * value)
         total, rest = two_sum(total, c * value)
         lost += rest
@@ -214,8 +220,8 @@ def _evaluate(
         # the conjugate at 0 is minus the infimum of the loss, which is 0 for every loss
         a = beta[i]
         if a != 0.0:
-            conjugate = loss.conjugate(y[i], a)
-            dual_error += c * 16.0 * UNIT * (abs(conjugate) + abs(a) * (1.0 + abs(y[i]) + abs(a)))
+            conjugate = loss.conjugate(label, a)
+            dual_error += c * 16.0 * UNIT * (abs(conjugate) + abs(a) * (1.0 + abs(label) + abs(a)))
             dual, rest = two_sum(dual, c * conjugate)
             dual_lost += rest
             balance, rest = two_sum(balance, c * a)
@@ -246,16 +252,22 @@ def total_loss(batch: Batch, loss: Any, w: Floats, b: float) -> Compensated:
     return Compensated(total, lost)
 
 
+@inner
+def loss_at_zero(y: float, weight: float, loss: Any) -> float:
+    """``c phi(0, y)``. It is 0 only where it is so exactly."""
+    share = weight * loss.value(y, 0.0)
+    if share == 0.0 and loss.derivative(y, 0.0) != 0.0:
+        share = SMALLEST  # a loss so small that it vanished
+    return share  # type: ignore[no-any-return]
+
+
 @kernel
-def loss_at_zero(y: Floats, weight: Floats, loss: Any) -> Compensated:
-    """The total loss of the all-zero model. It is 0 only where it is so exactly."""
+def losses_at_zero(y: Floats, weight: Floats, loss: Any) -> Compensated:
+    """The total loss of the all-zero model."""
     total = lost = 0.0
     for i in range(y.shape[0]):
         if weight[i] > 0.0:
-            share = weight[i] * loss.value(y[i], 0.0)
-            if share == 0.0 and loss.derivative(y[i], 0.0) != 0.0:
-                share = SMALLEST  # a loss so small that it vanished
-            total, rest = two_sum(total, share)
+            total, rest = two_sum(total, loss_at_zero(y[i], weight[i], loss))
             lost += rest
     return Compensated(total, lost)
 

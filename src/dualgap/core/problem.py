@@ -11,14 +11,15 @@ constraint sum c beta x = 0, which no computed beta satisfies exactly: the only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
 from ..data.sources import Part, Source
-from ..runtime.arrays import Floats, canonical
+from ..runtime.arrays import Floats, canonical, writable
 from ..runtime.errors import InputError
 from ..runtime.sums import UNIT
 from .bias import Bias, NoBias
@@ -37,7 +38,15 @@ from .certificate import Certificate as Certificate
 from .certificate import Form as Form
 from .certificate import certificate_of, in_form
 from .evaluation import Evaluation as Evaluation
-from .evaluation import EvaluationPass, Partial, StreamingEvaluation, add_rows, loss_at_zero, total_loss
+from .evaluation import (
+    EvaluationPass,
+    Partial,
+    StreamingEvaluation,
+    add_rows,
+    loss_at_zero,
+    losses_at_zero,
+    total_loss,
+)
 from .evaluation import Point as Point
 from .geometry import DualGeometry, PrimalGeometry
 from .losses import Loss
@@ -147,12 +156,11 @@ class Problem:
         """The mean loss of the all-zero model, from y and the weights alone."""
         known = self.source.target_weights
         if known is not None:
-            y, weight = (np.array(column, dtype=np.float64) for column in zip(*known, strict=True))
-            found = loss_at_zero(y, weight, self.loss)
+            found = Compensated(math.fsum(loss_at_zero(y, c, self.loss) for y, c in known if c > 0.0), 0.0)
         else:
 
             def visit(part: Part) -> Compensated:
-                return loss_at_zero(part.batch.y, part.batch.weight, self.loss)
+                return losses_at_zero(part.batch.y, part.batch.weight, self.loss)
 
             found = self.source.reduce(visit, added)
         if found.total == np.inf:
@@ -230,7 +238,7 @@ class Problem:
 
     def mean_loss(self, w: Floats, b: float) -> float:
         """The mean loss of a model, which is P without the terms of regularisation; no bounds, no dual."""
-        w = canonical(w, np.float64)
+        w = writable(w)
         found = self.source.reduce(lambda part: total_loss(part.batch, self.loss, w, float(b)), added)
         mean = found.value / self.total_weight
         return float(mean) if np.isfinite(mean) else np.inf
@@ -278,5 +286,9 @@ class Problem:
         return Evaluation(primal, primal_error, dual, dual_error, scores, w, b)
 
     def with_bias(self, bias: Bias) -> Problem:
-        """The same problem with another bias."""
-        return replace(self, bias=bias)
+        """The same problem with another bias. What does not depend on it is not computed again."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), bias=bias)
+        for name in ("constants", "intercept_bound"):
+            vars(other).pop(name, None)
+        return other

@@ -20,6 +20,7 @@ from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError
 from .rows import CSR, Batch, Dense, Rows, squared_lengths, squares
 from .sources import Part, View, check_weights, digest_of
+from .words import Names
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ AHEAD = 3  # chunks that may wait to be taken
 
 
 class Chunk(NamedTuple):
-    """A contiguous batch of rows as a feed loads it; ``y`` are its labels."""
+    """A contiguous batch of rows as a feed loads it; ``y`` are its labels, or codes for them (`Origin`)."""
 
     rows: CSR
     y: Floats
@@ -41,6 +42,7 @@ class Origin(NamedTuple):
     zero_based: bool | None = None
     feature_names: tuple[str, ...] | None = None
     digests: tuple[str, ...] | None = None
+    label_names: Names = None  # what the labels of chunks stand for, where these are codes
 
 
 class Feed(Protocol):
@@ -57,7 +59,7 @@ class Feed(Protocol):
     @property
     def value_bytes(self) -> int: ...
     @property
-    def labels(self) -> list[tuple[float, float]] | None: ...  # with their total weights, if they are few
+    def labels(self) -> list[tuple[float, float]] | None: ...  # or codes, with total weights, if they are few
     @property
     def total_weight(self) -> float: ...  # and those of labels: within two units (see `sums.Total`)
     @property

@@ -25,7 +25,7 @@ from .formats import ReadOptions, format_of
 from .formats.arrow.feed import StoreFeed
 from .formats.arrow.store import Store
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
-from .labels import Labels, classes_of, targets_of
+from .labels import Labels, classes_of, for_codes, refuse_words, targets_of
 from .memory import streaming_budget, streaming_note, training_bytes
 from .schema import Schema
 from .sources import View, view
@@ -111,7 +111,7 @@ class Dataset(NamedTuple):
             if digests is None:
                 found.add(table.X)
             targets.append(self.schema.targets(table))
-            weights.append(np.ones(table.y.size) if table.weight is None else table.weight)
+            weights.append(np.ones(table.n) if table.weight is None else table.weight)
             hashes.append(row_hashes(table.X, targets[-1], table.weight))
         digests = found.digests() if digests is None else digests
         return RowIdentity(combined(digests, targets, weights), np.concatenate(hashes))
@@ -129,8 +129,8 @@ class Dataset(NamedTuple):
 def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Dataset:
     """Open rows for training; with a schema, in the columns, classes and features of a model.
 
-    ``task`` is "classification" (of two classes), "regression", or "one-vs-rest": targets are then
-    the classes' positions among ``labels.classes`` in memory, and the labels as they are stored on disk.
+    ``task`` is "classification" (of two classes), "regression", or "one-vs-rest" (of two classes or more).
+    Targets are -1 and +1 for two classes, the positions in ``labels.classes`` for more of them.
     """
     spec = _checked(spec)
     if schema is not None:
@@ -250,40 +250,45 @@ def _on_disk(
         raise InputError(f"{feed.name}: a store knows its columns; leave --n-features and --zero-based out")
     size = training_bytes(grown.n, grown.d, grown.nnz, grown.value_bytes)
     notes = () if budget is None else (streaming_note(grown.name, size, budget),)
-    zero_based, names, digests = feed.origin
+    zero_based, names, digests, label_names = feed.origin
+    if task == "regression":
+        refuse_words(label_names, feed.name)
     if schema is not None:
-        schema.check_labels(feed.name, None if feed.labels is None else [label for label, _ in feed.labels])
-        source = OnDisk(grown, targets_of(schema.labels), memory_budget=budget, d=schema.width)
+        schema.check_labels(feed.name, None if feed.labels is None else classes_of(feed))
+        targets = targets_of(schema.labels, label_names)
+        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width)
         return Dataset(source, schema, spec, notes, None, digests)
     labels = None
     if task == "classification":
         labels = Labels.binary(np.array(classes_of(feed)), feed.name, spec.positive)
     elif task == "one-vs-rest":
-        labels = several(Labels(np.array(classes_of(feed))))
-    targets = targets_of(None if task == "one-vs-rest" else labels)
+        labels = Labels.several(np.array(classes_of(feed)), feed.name)
+    targets = targets_of(labels, label_names)
     found = Schema(feed.d, zero_based, names, spec.expansion, labels)
     return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
 
 
 def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> tuple[Labels | None, Any]:
     """The classes of rows in memory, and their targets."""
-    if task == "regression":
-        return None, table.y
-    labels = np.asarray(table.y)
     name = str(table.path) if spec.named else None
+    if task == "regression":
+        refuse_words(table.label_names, str(table.path))
+        return None, table.codes
+    labels = np.asarray(table.codes)
     if schema is not None and labels.ndim != 1:
         raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")
     if labels.ndim != 1 or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
         return None, labels  # `view` says what is wrong with it
     if schema is not None:
         return schema.labels, _known(spec, schema, table, labels)
-    if task == "one-vs-rest":
-        classes = several(Labels.of(labels))
-        return classes, classes.encode(labels).astype(np.float64)
     if labels.size == 0:
         return None, labels
-    classes = Labels.binary(Labels.of(labels).classes, name, spec.positive)
-    return classes, classes.signs(labels)
+    found = Labels.of_table(table).classes
+    if task == "one-vs-rest":
+        classes = Labels.several(found, name)
+    else:
+        classes = Labels.binary(found, name, spec.positive)
+    return classes, for_codes(classes.targets, table.label_names)(labels)
 
 
 def _known(spec: DataSpec, schema: Schema, table: Table, labels: Any) -> Any:
@@ -293,11 +298,4 @@ def _known(spec: DataSpec, schema: Schema, table: Table, labels: Any) -> Any:
     row = schema.labels.first_unknown(labels)
     if row is not None:
         raise InputError(f"y[{row}] is {labels[row]}, which is no class of {schema.owner}")
-    return schema.labels.signs(labels)
-
-
-def several(labels: Labels) -> Labels:
-    """The same, if there are two classes at least."""
-    if len(labels.classes) < 2:
-        raise InputError("y holds one class only; a classifier needs rows of two")
-    return labels
+    return schema.labels.targets(labels)

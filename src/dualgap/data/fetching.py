@@ -12,25 +12,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.jit import kernel, prefetch
+from ..runtime.jit import inner, prefetch
 
 FAR, NEAR = 12, 5  # visits
 
 
-@kernel(forceinline=True)
+@inner
 def fetch_ahead(batch: Any, order: Any, position: int, end: int) -> None:
     """Ask for the rows of a batch that are visited `FAR` and `NEAR` places after ``position`` in
     ``order[:end]``, or for the last one.
     """
-    ahead = order[min(position + FAR, end - 1)]
-    batch.rows.prefetch_offsets(ahead)
+    ahead = order[position + FAR if position + FAR < end else end - 1]
     prefetch(batch.y, ahead)
     prefetch(batch.weight, ahead)
     prefetch(batch.squared_norms, ahead)
-    batch.rows.prefetch_row(order[min(position + NEAR, end - 1)])
+    batch.rows.prefetch_rows(ahead, order[position + NEAR if position + NEAR < end else end - 1])
 
 
-@kernel(forceinline=True)
+@inner
 def fetch_number(numbers: Any, order: Any, position: int, end: int) -> None:
     """Ask for one number of the row that is visited `FAR` places after ``position`` in ``order[:end]``."""
-    prefetch(numbers, order[min(position + FAR, end - 1)])
+    prefetch(numbers, order[position + FAR if position + FAR < end else end - 1])

@@ -8,7 +8,7 @@ from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from .features import Expansion, expanded
 from .formats import Format, ReadOptions
-from .labels import Labels, shown_label
+from .labels import Labels, listed, refuse_words, shown_label
 from .table import Table
 
 _TOO_WIDE = (
@@ -55,23 +55,29 @@ class Schema(NamedTuple):
         return table
 
     def targets(self, table: Table) -> Floats:
-        """The targets of rows of a file: -1 and +1 for two classes, the labels themselves for regression."""
+        """The targets of rows of a file: -1 and +1 for two classes, the numbers of their classes for more,
+        the labels themselves for regression.
+        """
         if self.labels is None:
-            return table.y
-        row = self._two_classes().first_unknown(table.y)
+            refuse_words(table.label_names, table.place(0))
+            numbers: Floats = table.codes
+            return numbers
+        y = self.labels.alike(table.y)
+        row = self.labels.first_unknown(y)
         if row is not None:
             raise InputError(f"{table.place(row)}: {self._unknown(table.y[row])}")
-        return self.labels.signs(table.y)
+        return self.labels.targets(y)
 
-    def check_labels(self, name: str, found: list[float] | None) -> None:
+    def check_labels(self, name: str, found: list[Any] | None) -> None:
         """Refuse a feed some of whose labels are none of these classes; ``found`` are all of them, None if
         too many to list.
         """
-        if self.labels is None or self._two_classes().classes[0] is None:
+        if self.labels is None or self.labels.classes[0] is None:
             return
         if found is None:
-            raise InputError(f"{name}: more than 1,000 different labels, where {self.owner} knows two")
-        row = self.labels.first_unknown(found)
+            known = "two" if len(self.labels.classes) == 2 else len(self.labels.classes)
+            raise InputError(f"{name}: more than 1,000 different labels, where {self.owner} knows {known}")
+        row = self.labels.first_unknown(self.labels.alike(found))
         if row is not None:
             raise InputError(f"{name}: {self._unknown(found[row])}")
 
@@ -79,16 +85,9 @@ class Schema(NamedTuple):
         """Rows with the features that the model's weights belong to."""
         return X if self.expansion is None else expanded(X, self.expansion)
 
-    def _two_classes(self) -> Labels:
-        assert self.labels is not None
-        if len(self.labels.classes) > 2:
-            raise InputError(
-                f"the model tells {len(self.labels.classes)} classes apart; this command takes models of two"
-            )
-        return self.labels
-
     def _unknown(self, label: Any) -> str:
         whose = self.owner + ("'" if self.owner.endswith("s") else "'s")
         assert self.labels is not None
-        classes = " and ".join(map(shown_label, self.labels.classes))
+        known = self.labels.classes
+        classes = " and ".join(map(shown_label, known)) if len(known) == 2 else listed(known)
         return f"label {shown_label(label)} is none of {whose}, which are {classes}"

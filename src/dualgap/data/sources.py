@@ -100,7 +100,6 @@ class View:
     weight: Floats
     threads: int = 1
     in_memory = True
-    target_weights = None
 
     @property
     def rows(self) -> Rows:
@@ -133,6 +132,13 @@ class View:
         return total_of(self.weight)
 
     @cached_property
+    def target_weights(self) -> list[tuple[float, float]] | None:
+        """The total weights of the labels -1 and +1; None where there are other targets."""
+        if np.any(np.abs(self.y) != 1.0):
+            return None
+        return [(label, total_of(self.weight[self.y == label])) for label in (-1.0, 1.0)]
+
+    @cached_property
     def epoch_size(self) -> int:
         """How many rows have a positive weight."""
         return int(np.count_nonzero(self.weight))
@@ -158,10 +164,16 @@ class View:
 
     def parts(self) -> Iterator[Part]:
         """All rows, as one part."""
-        yield Part(self.batch, slice(0, self.n))
+        yield self._whole
+
+    @cached_property
+    def _whole(self) -> Part:
+        return Part(self.batch, slice(0, self.n))
 
     def reduce(self, visit: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """``visit`` every part, on up to ``threads`` threads, and ``merge`` the results in their order."""
+        if len(self._edges) == 2:
+            return visit(self._whole)
         parts = [self._part(first, last) for first, last in pairwise(self._edges)]
         results = in_threads(visit, parts, min(self.threads, len(parts)))
         total = results[0]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..runtime.arrays import Floats, Words
+from ..runtime.arrays import Words
 from ..runtime.errors import InputError
 from .dataset import DataSpec, scan
 from .fingerprint import row_hashes
 from .formats import ReadOptions
+from .formats.text import shown
 from .memory import training_bytes
 from .table import Table
+from .words import Vocabulary, decoded
 
 _MOST_LABELS = 1000  # beyond, they are no classes
 
@@ -27,8 +30,8 @@ class Summary:
     d: int
     nnz: int
     zero_based: bool | None
-    labels: dict[float, int] | None  # None: more than a classifier would have
-    label_range: tuple[float, float]
+    labels: dict[Any, int] | None  # numbers or words; None: more than a classifier would have
+    label_range: tuple[float, float] | None  # None: labels are words
     empty: int
     duplicates: int  # rows with the entries and the label of an earlier row, by hashes of 64 bits
     unused: int  # columns without entries
@@ -62,8 +65,9 @@ class _Seen:
         self.n = self.nnz = self.empty = self.width = 0
         self.zero_based: bool | None = None
         self.value_bytes = 8
-        self.labels: dict[float, int] | None = {}
-        self.label_range = (math.inf, -math.inf)
+        self.labels: dict[Any, int] | None = {}
+        self.words = Vocabulary()
+        self.label_range: tuple[float, float] | None = (math.inf, -math.inf)
         self.values = (math.inf, -math.inf)
         self.norms = (math.inf, 0.0, 0.0)
         self.squares, self.counts = np.zeros(0), np.zeros(0, dtype=np.int64)
@@ -71,13 +75,13 @@ class _Seen:
 
     def look(self, data: Table) -> None:
         """Take in the next table."""
-        X, y = data.X, data.y
+        X, y = data.X, self.words.recode(data.codes, data.label_names, shown(data.path))
         if not y.size:
             return
         self.zero_based, self.value_bytes = data.zero_based, X.data.itemsize
         self.n += y.size
         self.nnz += int(X.nnz)
-        self._look_at_labels(y)
+        self._look_at_labels(data)
         filled = np.flatnonzero(np.diff(X.indptr))
         firsts = X.indptr[filled]
         self.empty += y.size - filled.size
@@ -101,12 +105,17 @@ class _Seen:
             max(high, float(lengths.max())),
         )
 
-    def _look_at_labels(self, y: Floats) -> None:
-        low, high = self.label_range
-        self.label_range = (min(low, float(y.min())), max(high, float(y.max())))
+    def _look_at_labels(self, data: Table) -> None:
+        codes, counts = np.unique(data.codes, return_counts=True)
+        if data.label_names is not None:
+            self.label_range = None
+        elif self.label_range is not None:
+            low, high = self.label_range
+            self.label_range = (min(low, float(codes[0])), max(high, float(codes[-1])))
         if self.labels is not None:
-            for label, count in zip(*np.unique(y, return_counts=True), strict=True):
-                self.labels[float(label)] = self.labels.get(float(label), 0) + int(count)
+            labels = decoded(codes, data.label_names).tolist()
+            for label, count in zip(labels, counts.tolist(), strict=True):
+                self.labels[label] = self.labels.get(label, 0) + count
             if len(self.labels) > _MOST_LABELS:
                 self.labels = None
 

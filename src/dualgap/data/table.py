@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import scipy.sparse as sp
 from ..runtime.arrays import Columns, Floats, Offsets, Values
 from ..runtime.errors import InputError
 from .formats.text import shown
+from .words import Names, Vocabulary, decoded
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows with their labels, from a file. ``notes`` are remarks that a user should see.
+    """Rows with their labels ``y``, from a file. ``notes`` are remarks that a user should see.
 
+    Labels are numbers, or words: then ``codes`` are their positions in ``label_names``, which are sorted.
     ``zero_based`` tells whether the text that the rows come from counts its columns from 0 (None: they come
     from no text). A table that is part of a file begins at row ``first`` of it. In text every row has a line:
     ``gaps`` holds, for each line without a row (blank or comment) from line ``first_line`` on, how many rows
@@ -27,7 +30,7 @@ class Table:
 
     path: Path
     X: Any  # CSR
-    y: Floats
+    codes: Any  # float64 where the rows come from a file
     zero_based: bool | None = None
     weight: Floats | None = None
     feature_names: tuple[str, ...] | None = None
@@ -37,6 +40,17 @@ class Table:
     gaps: Offsets = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     done: float = 0.0  # the share of the file that has been read with this table (0: unknown)
     digests: tuple[str, ...] | None = None  # of all rows of the file, where it keeps them (see `fingerprint`)
+    label_names: Names = None  # None: labels are numbers, and codes are the labels themselves
+
+    @cached_property
+    def y(self) -> Any:
+        """The labels, numbers or words."""
+        return decoded(self.codes, self.label_names)
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return int(self.X.shape[0])
 
     def line(self, row: int) -> int:
         """The line of the text that a row comes from."""
@@ -86,10 +100,13 @@ def joined(tables: Sequence[Table]) -> Table:
     if len(tables) == 1:
         return tables[0]
     weights = [table.weight for table in tables if table.weight is not None]
+    words, where = Vocabulary(), shown(tables[0].path)
+    codes = np.concatenate([words.recode(table.codes, table.label_names, where) for table in tables])
     return replace(
         tables[0],
         X=sp.vstack([table.X for table in tables], format="csr"),
-        y=np.concatenate([table.y for table in tables]),
+        codes=words.final(codes),
+        label_names=words.names,
         weight=np.concatenate(weights) if weights else None,
         done=1.0,
     )

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -19,13 +20,18 @@ from ..core.losses import Loss
 from ..core.problem import Certificate, Point
 from ..data.dataset import DataSpec, open_data
 from ..data.sources import View
+from ..models.building import stated
+from ..models.model import Model, Proof
+from ..models.scoring import scores_of
+from ..outcome import Outcome
 from ..runtime.arrays import Floats
 from ..runtime.checks import flag, number, shown, whole
 from ..runtime.errors import InputError
 from ..training.callbacks import Progress
 from ..training.interruption import CtrlC
 from ..training.jobs import Job, run_jobs
-from ..training.outcome import Outcome
+from ..training.outcome import Result
+from ..training.solver import AnySolver
 from ..training.stopping import Reason
 from . import _convergence
 from ._input import options_for, rows_of, seed_of, thread_count
@@ -43,9 +49,13 @@ class Trained(NamedTuple):
     reason: Reason
     converged: bool
     remark: str
+    lam: float
+    total_weight: float
+    visits: int
+    seconds: float
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Trained:
+    def of(cls, outcome: Result) -> Trained:
         """The part of an outcome that is kept."""
         problem = outcome.problem
         return cls(
@@ -54,11 +64,43 @@ class Trained(NamedTuple):
             np.zeros(problem.source.n) if outcome.dual is None else outcome.dual,
             outcome.certificate,
             [record.as_dict() for record in outcome.trace],
-            outcome.run.state.counts.visits / problem.epoch_size,
+            outcome.epochs,
             outcome.reason,
             outcome.converged,
             outcome.remark,
+            problem.lam,
+            problem.total_weight,
+            outcome.visits,
+            sum(outcome.seconds),
         )
+
+    @property
+    def proof(self) -> Proof:
+        """What a model keeps of it."""
+        reason, certificate = self.reason, self.certificate._asdict()
+        return Proof(
+            self.lam,
+            self.total_weight,
+            certificate,
+            bool(self.converged),
+            reason.name,
+            reason.message,
+            self.epochs,
+            self.visits,
+            self.seconds,
+        )
+
+
+class Origin(NamedTuple):
+    """How the models of an estimator came about: what ``to_model`` needs besides its attributes."""
+
+    loss: Loss
+    bias: Bias
+    C: float
+    solver: AnySolver
+    auto_reason: str
+    date: str | None
+    threads: int
 
 
 class LinearModel(BaseEstimator):  # type: ignore[misc]
@@ -86,6 +128,9 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
     certificate_: list[Certificate]
     history_: list[list[dict[str, Any]]]
     n_iter_: int
+    _origin: Origin
+    _proofs: tuple[Proof, ...]
+    _class_weight: tuple[float, ...] | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -143,7 +188,13 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
         jobs = chain([prepared(0)], map(prepared, range(1, count)))  # bad arguments are refused at once
         with CtrlC() as ctrl_c:
-            models = [Trained.of(outcome) for _, outcome in run_jobs(jobs, threads=workers, ctrl_c=ctrl_c)]
+            models = []
+            for k, outcome in run_jobs(jobs, threads=workers, ctrl_c=ctrl_c):
+                models.append(Trained.of(outcome))
+                if k == 0:
+                    assert isinstance(outcome, Outcome)  # as ``job`` makes it
+                    how = outcome.solver, outcome.auto_reason, outcome.date, threads
+                    self._origin = Origin(outcome.problem.loss, outcome.problem.bias, C, *how)
         return models, ctrl_c.pressed
 
     def _conclude(self, X: Any, models: list[Trained], pressed: bool, names: list[str]) -> None:
@@ -156,6 +207,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         self.certificate_ = [model.certificate for model in models]
         self.history_ = [model.history for model in models]
         self.n_iter_ = math.ceil(max(model.epochs for model in models))
+        self._proofs = tuple(model.proof for model in models)
         if pressed:  # even if all models were just done: whoever fits many of them is to stop too
             raise KeyboardInterrupt("training was interrupted; the estimator holds the best model so far")
         self._warn(X, models, names)
@@ -191,11 +243,55 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             text = f"{text} Note that {model.remark}."
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
-    def _scores(self, X: Any) -> Any:
-        """``<w, x> + b`` for every row and model, in the float type of X: float32 rows are not copied to
-        float64.
+    def to_model(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Model:
+        """The fitted estimator as a ``dualgap.Model``, with its certificates: to be saved, and to be verified
+        by anybody who has the training rows.
+
+        An estimator keeps no rows, so its model does not know them: ``Model.verify`` and ``dualgap certify``
+        judge it by what they recompute, from the training rows in their order. Given these rows here, the
+        model gets their fingerprints, and is verified from them in any order.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), default=None
+            The training rows.
+        y : array of shape (n_samples,), default=None
+            Their labels.
+        sample_weight : array of shape (n_samples,), default=None
+            Their weights, as given to ``fit``.
+
+        Returns
+        -------
+        Model
+            ``predict``, ``decision_function``, ``evaluate``, ``verify``, ``save``.
         """
         check_is_fitted(self, "coef_")
-        X = rows_of(self, X, training=False)
-        scores = X @ self.coef_.T.astype(X.dtype, copy=False) + self.intercept_.astype(X.dtype, copy=False)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        origin, names = self._origin, getattr(self, "feature_names_in_", None)
+        model = Model(
+            coef=self.coef_,
+            intercept=self.intercept_,
+            classes=self._labels(),
+            C=origin.C,
+            n_samples=self.dual_.shape[1],
+            proofs=self._proofs,
+            threads=origin.threads,
+            dual=sp.csr_array(self.dual_),
+            feature_names=None if names is None else tuple(map(str, names)),
+            class_weight=self._class_weight,
+            auto_reason=origin.auto_reason,
+            trained=origin.date,
+            **stated(origin.loss, origin.bias, origin.solver),
+        )
+        if X is None and y is None and sample_weight is None:
+            return model
+        rows = rows_of(self, X, training=False)
+        return model.identified(rows, y, sample_weight)
+
+    def _labels(self) -> tuple[Any, ...] | None:
+        """The classes behind the scores, as plain values; None for regression."""
+        return None
+
+    def _scores(self, X: Any) -> Any:
+        """``<w, x> + b`` in float64 for every row and model, as a ``Model`` has it."""
+        check_is_fitted(self, "coef_")
+        return scores_of(rows_of(self, X, training=False), self.coef_, self.intercept_)

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..core.losses import Loss
 from ..data.labels import Labels, signs
+from ..models.scoring import labels_of
 from ..runtime.arrays import Floats
 from ._base import LinearModel
 from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
@@ -104,8 +105,10 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     Notes
     -----
     X is used as it is, without a copy, where it is C-ordered or CSR, in float32 or float64. Sums
-    run in float64 during training in any case. ``decision_function`` computes in the type of its X, so
-    float32 rows get float32 scores.
+    run in float64 in any case, in training and for scores.
+
+    ``to_model`` gives a ``dualgap.Model``, which can be saved, and verified by anybody who has the training
+    rows.
 
     Ctrl-C ends ``fit`` with a ``KeyboardInterrupt``, which stops a grid search too, after the attributes have
     been set from the best model so far.
@@ -182,7 +185,8 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         labels = Labels.of(y).classes
         codes = Labels(labels).encode(y)
         weight = weights_of(sample_weight, X.shape[0])
-        weight = weight * class_factors(self.class_weight, labels, codes, weight)[codes]
+        factors = class_factors(self.class_weight, labels, codes, weight)
+        weight = weight * factors[codes]
         present = np.flatnonzero(np.bincount(codes[weight != 0], minlength=labels.size))
         classes = labels[present]
         two_or_more(classes.tolist(), labels.tolist())
@@ -193,8 +197,12 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
         models, pressed = self._train(X, target, positive.size, weight, loss)
         self.classes_ = classes
+        self._class_weight = None if self.class_weight is None else tuple(factors[present].tolist())
         self._conclude(X, models, pressed, [f"class {label!r}" for label in labels[positive].tolist()])
         return self
+
+    def _labels(self) -> tuple[Any, ...]:
+        return Labels(self.classes_).plain
 
     def decision_function(self, X: Any) -> Any:
         """Signed scores of rows.
@@ -207,8 +215,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes one score a row, positive for ``classes_[1]``; else one for each class. They are
-            in the float type of X.
+            With two classes one score a row, positive for ``classes_[1]``; else one for each class.
         """
         return self._scores(X)
 
@@ -225,6 +232,4 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             For each row the class of the highest score.
         """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+        return labels_of(self.decision_function(X), self.classes_)

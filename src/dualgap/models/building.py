@@ -1,96 +1,139 @@
-"""A model, ready to be saved, from the outcome of a run and the data it was trained on."""
+"""Models, ready to be saved, from the results of runs and the data they were trained on."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # commands import this file at once, and Numba only when they need it
     from ..core.bias import Bias
-    from ..data.dataset import Dataset
-    from ..training.outcome import Outcome
-    from ..training.records import Record
-    from .model import Model
+    from ..core.losses import Loss
+    from ..core.problem import Problem
+    from ..data.dataset import Dataset, RowIdentity
+    from ..training.outcome import Result
+    from ..training.solver import AnySolver
+    from .model import Model, Proof
 
 
 def model_of(
-    outcome: Outcome,
+    results: Result | Sequence[Result],
     data: Dataset,
     *,
     C: float | None = None,
-    last: Record | None = None,
+    auto_reason: str = "",
+    date: str | None = None,
     duals: bool = True,
+    identify: bool = True,
 ) -> Model:
-    """A model of two classes, or of regression.
+    """A model of two classes or of regression from one result; of K classes from K of them, in their order.
 
-    ``C`` is the parameter as the user gave it, free of rounding; ``last`` the last record of the run, if that
-    is not the last certified one. ``duals=False`` leaves the dual variables out.
+    ``data`` are the rows as they were opened; with K classes their targets are the numbers of the classes.
+    ``C`` is the parameter as the user gave it, free of rounding. ``duals=False`` leaves the dual variables
+    out, ``identify=False`` what the training rows are known by, which takes a pass over them.
     """
     import numpy as np
     import scipy.sparse as sp
 
-    from ..core.losses import parameters_of
-    from ..data.chunks import OnDisk
-    from ..data.fingerprint import hashes_in_any_order, hashes_in_order
-    from ..data.sources import View
-    from ..solvers.exact_bias import ExactBiasSolver
     from .model import Model
 
-    problem, schema = outcome.problem, data.schema
-    dual = None
+    found = [results] if not isinstance(results, Sequence) else results
+    first, schema = found[0], data.schema
+    problem, path = first.problem, data.spec.path
+    dual: Any = None
     if duals:
-        beta = np.zeros(problem.source.n) if outcome.dual is None else outcome.dual
-        dual = sp.csr_array(beta.reshape(1, -1))
-    solver: Any = outcome.solver.inner if isinstance(outcome.solver, ExactBiasSolver) else outcome.solver
-    options = asdict(solver)
-    seed = options.pop("seed", 0)
-    assert isinstance(problem.source, View | OnDisk)
-    rows = data._replace(source=problem.source).identity()
+        dual = sp.vstack([sp.csr_array(dual_point(result).reshape(1, -1)) for result in found], format="csr")
+    rows = _trained_on(data, problem, len(found)).identity() if identify else None
     expansion = schema.expansion
     return Model(
-        coef=outcome.coef.reshape(1, -1),
-        intercept=np.array([outcome.intercept]),
-        task=problem.loss.task,
-        loss=problem.loss.name,
-        loss_parameters=parameters_of(problem.loss),
-        bias=problem.bias.kind,
-        rho=rho_of(problem.bias),
+        coef=np.stack([result.coef for result in found]),
+        intercept=np.array([result.intercept for result in found]),
         classes=None if schema.labels is None else schema.labels.plain,
         C=problem.C if C is None else C,
         n_samples=problem.source.n,
-        proofs=(_proof(outcome, last or outcome.trace[-1]),),
-        solver=solver.name,
-        options=options,
-        seed=seed,
+        proofs=tuple(proof_of(result) for result in found),
         threads=data.spec.threads,
-        fingerprint=rows.fingerprint,
-        rows_in_order=hashes_in_order(rows.hashes),
-        rows_in_any_order=hashes_in_any_order(rows.hashes),
-        dual_hashes=None if dual is None else rows.hashes[dual.indices],
         dual=dual,
         zero_based=schema.zero_based,
         feature_names=schema.feature_names,
         expand=None if expansion is None else expansion.name,
         hash_bits=None if expansion is None else expansion.bits,
         n_inputs=None if expansion is None else schema.n_columns,
+        auto_reason=auto_reason,
+        data_name=None if path is None else path.name,
+        trained=date,
+        **stated(problem.loss, problem.bias, first.solver),
+        **({} if rows is None else known_by(rows, dual)),
     )
 
 
-def _proof(outcome: Outcome, last: Record) -> Any:
+def stated(loss: Loss, bias: Bias, solver: AnySolver) -> dict[str, Any]:
+    """The fields of a model that say what was minimised, and by whom."""
+    from ..core.losses import parameters_of
+    from ..solvers.exact_bias import ExactBiasSolver
+
+    own: Any = solver.inner if isinstance(solver, ExactBiasSolver) else solver
+    options = asdict(own)
+    return {
+        "task": loss.task,
+        "loss": loss.name,
+        "loss_parameters": parameters_of(loss),
+        "bias": bias.kind,
+        "rho": rho_of(bias),
+        "solver": own.name,
+        "seed": options.pop("seed", 0),
+        "options": options,
+    }
+
+
+def known_by(rows: RowIdentity, dual: Any) -> dict[str, Any]:
+    """The fields of a model by which its training rows are known again."""
+    from ..data.fingerprint import hashes_in_any_order, hashes_in_order
+
+    return {
+        "fingerprint": rows.fingerprint,
+        "rows_in_order": hashes_in_order(rows.hashes),
+        "rows_in_any_order": hashes_in_any_order(rows.hashes),
+        "dual_hashes": None if dual is None else rows.hashes[dual.indices],
+    }
+
+
+def _trained_on(data: Dataset, problem: Problem, models: int) -> Dataset:
+    """The data with the weights that training gave their rows: some may have been held out."""
+    from ..data.chunks import OnDisk
+    from ..data.sources import View
+
+    source = problem.source
+    assert isinstance(source, View | OnDisk)
+    if models == 1:
+        return data._replace(source=source)
+    whole = data.source
+    return data if isinstance(whole, OnDisk) else data._replace(source=whole.with_weight(source.weight))
+
+
+def proof_of(result: Result) -> Proof:
+    """The certificate of a result in C-form, and how it was reached."""
     from .model import Proof
 
-    problem = outcome.problem
+    problem = result.problem
     return Proof(
         lam=problem.lam,
         total_weight=problem.total_weight,
-        certificate=problem.in_form(outcome.certificate, "J")._asdict(),
-        converged=bool(outcome.converged),
-        stop_reason=outcome.reason.name,
-        message=outcome.reason.message,
-        epochs=last.epochs,
-        steps=last.visits,
-        seconds=last.seconds,
+        certificate=problem.in_form(result.certificate, "J")._asdict(),
+        converged=bool(result.converged),
+        stop_reason=result.reason.name,
+        message=result.reason.message,
+        epochs=result.epochs,
+        visits=result.visits,
+        seconds=sum(result.seconds),
     )
+
+
+def dual_point(result: Result) -> Any:
+    """The dual point of a result, one number a row."""
+    import numpy as np
+
+    return np.zeros(result.problem.source.n) if result.dual is None else result.dual
 
 
 def rho_of(bias: Bias) -> float:

@@ -1,4 +1,4 @@
-"""Measures of how well a model does on labelled rows."""
+"""Measures of how well a model does on labelled rows: scikit-learn's wherever it has them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.losses import loss_named
 from ..data.dataset import DataSpec, scan
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
+from .scoring import codes_of
 
 if TYPE_CHECKING:
     from .model import Model
@@ -21,6 +23,16 @@ SUMMARIES = {
     "f1": "harmonic mean of precision and recall",
     "break_even": "precision = recall, at the threshold where they meet",
     "auc": "area under the ROC curve",
+    "average_precision": "area under the precision-recall curve",
+    "log_loss": "mean of -ln(probability of the true class)",
+    "precision_macro": "precision, the mean over classes",
+    "recall_macro": "recall, the mean over classes",
+    "f1_macro": "F1, the mean over classes",
+    "precision_micro": "precision of all predictions (for one label a row: the accuracy)",
+    "recall_micro": "recall of all rows (for one label a row: the accuracy)",
+    "f1_micro": "F1 of all predictions (for one label a row: the accuracy)",
+    "auc_macro": "area under the ROC curve, the mean over classes against the rest",
+    "average_precision_macro": "area under the precision-recall curve, the mean over classes",
     "mse": "mean squared error",
     "mae": "mean absolute error",
     "r2": "share of the variance that is explained",
@@ -28,74 +40,161 @@ SUMMARIES = {
 
 
 class Measured(NamedTuple):
-    """Measures by name, and the numbers of rows that they rest on."""
+    """Measures by name, and what they rest on; NaN where a measure is not defined."""
 
     rows: int
-    positives: int  # rows of the positive class; for regression rows with a positive target
-    values: dict[str, float]  # NaN where a measure is not defined
+    values: dict[str, float]
+    classes: tuple[Any, ...] | None = None  # None: regression
+    confusion: Any = None  # rows by their class (down) and the one that was predicted (across)
+    per_class: tuple[dict[str, float], ...] = ()  # more than two classes: the measures of each
+
+    @property
+    def counts(self) -> list[int]:
+        """The number of rows of each class."""
+        return [] if self.confusion is None else [int(count) for count in self.confusion.sum(axis=1)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers and lists, for JSON."""
+        found: dict[str, Any] = {"n_samples": self.rows, **self.values}
+        if self.classes is not None:
+            found |= {"classes": list(self.classes), "confusion": self.confusion.tolist()}
+        if self.per_class:
+            found["per_class"] = [
+                {"class": label, "n_samples": count, **values}
+                for label, count, values in zip(self.classes or (), self.counts, self.per_class, strict=True)
+            ]
+        return found
 
 
 def measure(model: Model, spec: DataSpec) -> Measured:
-    """Score all rows, in one pass of bounded memory, and compare with their labels."""
-    schema = model.schema
-    targets, scores = [np.zeros(0)], [np.zeros(0)]
+    """Score all rows, in one pass that keeps labels and scores alone, and compare."""
+    schema, k = model.schema, model.coef.shape[0]
+    targets, scores = [np.zeros(0)], [np.zeros(0) if k == 1 else np.zeros((0, k))]
     for table in scan(spec, schema):
+        if table.y is None:
+            raise InputError("y is missing: give one label a row")
         targets.append(schema.targets(table))
-        scores.append(model.decision(table.X))
+        scores.append(model.decision_function(table.X))
     y, found = np.concatenate(targets), np.concatenate(scores)
     if not y.size:
         raise InputError(f"{spec.X}: no rows in it, only blank lines or comments")
-    values = regression(y, found) if model.classes is None else classification(y, found)
-    return Measured(int(y.size), int((y > 0).sum()), values)
+    if model.classes is None:
+        return Measured(int(y.size), regression(y, found))
+    if k == 1:
+        probabilistic = loss_named(model.loss, model.loss_parameters).probabilistic
+        values = classification(y, found, probabilistic=probabilistic)
+        confusion = confusion_of(codes_of(y), codes_of(found), 2)
+        return Measured(int(y.size), values, model.classes, confusion)
+    codes = codes_of(y) if len(model.classes) == 2 else y.astype(np.intp)
+    values, per_class = multiclass(codes, found)
+    confusion = confusion_of(codes, codes_of(found), k)
+    return Measured(int(y.size), values, model.classes, confusion, per_class)
 
 
-def classification(targets: Floats, scores: Floats) -> dict[str, float]:
-    """Measures of scores for targets of -1 and +1; a positive score predicts +1."""
+def classification(targets: Floats, scores: Floats, *, probabilistic: bool = False) -> dict[str, float]:
+    """Measures of scores for targets of -1 and +1; a positive score predicts +1.
+
+    ``probabilistic``: the probability of +1 is 1 / (1 + exp(-score)), so there is a log-loss. It is computed
+    from the scores, as a probability that rounds to 0 or 1 has lost them.
+    """
     positive, predicted = targets > 0, scores > 0
-    hits = int((positive & predicted).sum())
-    accuracy = float((positive == predicted).mean())
-    precision = _ratio(hits, int(predicted.sum()))
-    recall = _ratio(hits, int(positive.sum()))
-    taken, found = _curve(positive, scores)
-    return {
-        "accuracy": accuracy,
-        "error": 1.0 - accuracy,
-        "precision": precision,
-        "recall": recall,
-        "f1": _ratio(2 * hits, int(predicted.sum() + positive.sum())),
-        "break_even": _break_even(taken, found),
-        "auc": _area(taken, found),
-    }
+    values = {**_accuracy(positive, predicted), **_found(positive, predicted, 2)[1]}
+    values["break_even"] = break_even(positive, scores)
+    values |= _areas(positive, scores)
+    if probabilistic:
+        values["log_loss"] = float(np.logaddexp(0.0, -targets * scores).mean())
+    return values
+
+
+def multiclass(codes: Any, scores: Floats) -> tuple[dict[str, float], tuple[dict[str, float], ...]]:
+    """Measures of K scores a row, the highest of which tells the class; and those of each class.
+
+    A mean over classes leaves out those for which the measure is not defined.
+    """
+    from sklearn.metrics import precision_recall_fscore_support
+
+    predicted, count = codes_of(scores), scores.shape[1]
+    per_class = [
+        {**found, **_areas(codes == k, scores[:, k])}
+        for k, found in enumerate(_found(codes, predicted, count))
+    ]
+    values = _accuracy(codes, predicted)
+    for name in ("precision", "recall", "f1"):
+        values[f"{name}_macro"] = _mean([found[name] for found in per_class])
+    micro = precision_recall_fscore_support(codes, predicted, labels=range(count), average="micro")
+    values |= {f"{name}_micro": float(value) for name, value in zip(_NAMES, micro, strict=False)}
+    for name in ("auc", "average_precision"):
+        values[f"{name}_macro"] = _mean([found[name] for found in per_class])
+    return values, tuple(per_class)
 
 
 def regression(targets: Floats, scores: Floats) -> dict[str, float]:
     """Measures of predictions for any targets."""
-    residual = targets - scores
-    spread = float(((targets - targets.mean()) ** 2).sum())
+    from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
+
+    varied = bool((targets != targets[0]).any())
     return {
-        "mse": float((residual**2).mean()),
-        "mae": float(abs(residual).mean()),
-        "r2": 1.0 - _ratio(float((residual**2).sum()), spread),
+        "mse": float(mean_squared_error(targets, scores)),
+        "mae": float(mean_absolute_error(targets, scores)),
+        "r2": float(r2_score(targets, scores)) if varied else float("nan"),
     }
 
 
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")
+def confusion_of(codes: Any, predicted: Any, count: int) -> Any:
+    """How many rows of class i were taken for class j, in row i and column j."""
+    from sklearn.metrics import confusion_matrix
+
+    return confusion_matrix(codes, predicted, labels=range(count))
 
 
-def _curve(positive: Any, scores: Floats) -> tuple[Floats, Floats]:
-    """For every threshold: how many rows are predicted positive, and how many of them are positive."""
+def break_even(positive: Any, scores: Floats) -> float:
+    """Precision and recall where they are equal: where as many rows are taken as are positive.
+
+    Of the rows taken, those of the highest scores, ``found`` are positive; linear between thresholds, so ties
+    count in proportion.
+    """
+    if not positive.any():
+        return float("nan")
     order = np.argsort(-scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), scores.size - 1)  # ties are taken together
-    return np.append(0.0, ends + 1.0), np.append(0.0, np.cumsum(positive[order])[ends])
+    taken = np.append(0.0, ends + 1.0)
+    found = np.append(0.0, np.cumsum(positive[order])[ends])
+    return float(np.interp(found[-1], taken, found) / found[-1])
 
 
-def _break_even(taken: Floats, found: Floats) -> float:
-    """Precision found/taken equals recall found/positives where taken = positives; linear between
-    thresholds.
-    """
-    return _ratio(float(np.interp(found[-1], taken, found)), float(found[-1]))
+_NAMES = ("precision", "recall", "f1")
 
 
-def _area(taken: Floats, found: Floats) -> float:
-    return _ratio(float(np.trapezoid(found, taken - found)), float(found[-1] * (taken[-1] - found[-1])))
+def _accuracy(codes: Any, predicted: Any) -> dict[str, float]:
+    from sklearn.metrics import accuracy_score
+
+    accuracy = float(accuracy_score(codes, predicted))
+    return {"accuracy": accuracy, "error": 1.0 - accuracy}
+
+
+def _found(codes: Any, predicted: Any, count: int) -> list[dict[str, float]]:
+    """Precision, recall and F1 of each class."""
+    from sklearn.metrics import precision_recall_fscore_support
+
+    columns = precision_recall_fscore_support(
+        codes, predicted, labels=range(count), average=None, zero_division=np.nan
+    )[:3]
+    return [
+        {name: float(column[k]) for name, column in zip(_NAMES, columns, strict=True)} for k in range(count)
+    ]
+
+
+def _areas(positive: Any, scores: Floats) -> dict[str, float]:
+    """The areas under the two curves of one class; NaN where it has no rows, or all of them."""
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    some, all_ = bool(positive.any()), bool(positive.all())
+    return {
+        "auc": float(roc_auc_score(positive, scores)) if some and not all_ else float("nan"),
+        "average_precision": float(average_precision_score(positive, scores)) if some else float("nan"),
+    }
+
+
+def _mean(values: list[float]) -> float:
+    defined = [value for value in values if value == value]
+    return float(np.mean(defined)) if defined else float("nan")

@@ -1,17 +1,4 @@
-"""The model file: an archive (``archive.py``) of a header and these arrays.
-
-===============  ===============================================================================
-array            content
-===============  ===============================================================================
-``coef``         float64, shape (k, d): one row for two classes and for regression, else one a class
-``intercept``    float64, shape (k,)
-``dual_starts``  the nonzero duals of all k rows, as the three arrays of a CSR matrix of shape
-``dual_rows``    (k, n); left out where the model was saved without duals
-``dual_values``
-``dual_hashes``  uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in
-                 fingerprint.py)
-===============  ===============================================================================
-"""
+"""Models: weights with their certificate, ready to predict, to be measured, verified and saved."""
 
 from __future__ import annotations
 
@@ -24,19 +11,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._version import __version__
-from ..runtime.archive import read_archive, write_archive
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
+from .scoring import check_finite, codes_of, labels_of, rows_for, scores_of
 
 if TYPE_CHECKING:  # Numba comes with these, and loading a model to predict does without
     from ..core.problem import Certificate
     from ..data.dataset import DataSpec
     from ..data.schema import Schema
+    from .metrics import Measured
     from .verification import Verification
-
-FORMAT = "dualgap model"
-VERSION = 1
-_CERTIFICATE = {"primal", "dual", "gap", "relative_gap", "rounding", "form"}  # the fields of a Certificate
 
 
 class Proof(NamedTuple):
@@ -49,17 +33,22 @@ class Proof(NamedTuple):
     stop_reason: str
     message: str
     epochs: float
-    steps: int
+    visits: int
     seconds: float
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A linear model with its certificate.
+    """A linear model with its certificates: one for each row of ``coef``, or none.
 
     ``classes`` are the labels behind the scores: (negative, positive) where ``coef`` has one row, one a row
     where it has more, None for regression. A negative class of None stands for every label but the positive
     one.
+
+    ``dual`` has a row for each row of ``coef``, in the scale of ``Outcome.dual`` and ``LinearSVC.dual_``: one
+    signed number beta_i for each training row. No weights w have an objective ``1/2 |w|^2 + C sum_i c_i
+    phi_i`` below ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2`` with ``w(beta) = C sum_i c_i beta_i x_i``.
+    For the hinge, where beta_i lies between 0 and y_i, that is ``C sum_i c_i y_i beta_i - 1/2 |w(beta)|^2``.
     """
 
     coef: Floats
@@ -77,7 +66,7 @@ class Model:
     options: dict[str, Any]
     seed: int
     threads: int
-    fingerprint: str | None = None  # of the training rows, see fingerprint.py
+    fingerprint: str | None = None  # of the training rows, see fingerprint.py; None: the model knows no rows
     dual: Any = None  # scipy CSR array of shape (k, n_samples), or None where it was left out
     zero_based: bool | None = (
         None  # whether indices in the training file count from 0; None if it was no file
@@ -91,6 +80,10 @@ class Model:
     )
     rows_in_any_order: str | None = None  # and one for the same rows in whatever order
     dual_hashes: Any = None  # of the rows that have the nonzero duals: these are found again in another order
+    class_weight: tuple[float, ...] | None = None  # factors of the weights of each class's rows
+    auto_reason: str = ""  # why ``solver="auto"`` chose this solver
+    data_name: str | None = None  # the file of the training rows
+    trained: str | None = None  # when training ended, in UTC
     written_by: str = field(default=__version__)
 
     @property
@@ -99,23 +92,18 @@ class Model:
         return int(self.coef.shape[1])
 
     @property
-    def certificate(self) -> Certificate:
-        """The certificate of the first row, in J form."""
+    def certificates(self) -> tuple[Certificate, ...]:
+        """The certificates of all rows of ``coef``, in J form; empty where the model has none."""
         from ..core.problem import Certificate
 
-        return Certificate(**self.proofs[0].certificate)
+        return tuple(Certificate(**proof.certificate) for proof in self.proofs)
 
-    def decision(self, X: Any) -> Floats:
-        """``<w, x> + b``: one number a row of X, before any expansion, or k of them for one-vs-rest."""
-        scores: Floats = np.asarray(self.features(X) @ self.coef.T) + self.intercept
-        return scores[:, 0] if self.coef.shape[0] == 1 else scores
-
-    def scores(self, spec: DataSpec) -> Iterator[Floats]:
-        """The decision values of the rows of a file, some thousands at a time, in bounded memory."""
-        from ..data.dataset import scan
-
-        for table in scan(spec, self.schema):
-            yield self.decision(table.X)
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate, in J form; of several, the one with the largest relative gap."""
+        if not self.proofs:
+            raise InputError("the model has no certificate")
+        return max(self.certificates, key=lambda found: found.relative_gap)
 
     @property
     def n_columns(self) -> int:
@@ -133,154 +121,102 @@ class Model:
         labels = None if self.classes is None else Labels(self.classes)
         return Schema(self.n_columns, self.zero_based, self.feature_names, expansion, labels, "the model")
 
-    def features(self, X: Any) -> Any:
-        """The rows that the weights belong to: expanded, if the model was trained so."""
-        return X if self.expand is None else self.schema.expand(X)
+    def decision_function(self, X: Any) -> Floats:
+        """``<w, x> + b`` in float64: one number a row, or K of them where there are K classes.
+
+        X is a matrix, dense or sparse, or what names rows (a path, a Store, a DataSpec), which are then read
+        in bounded memory. The rows are as they were before any expansion.
+        """
+        if not isinstance(X, np.ndarray | list) and not sp.issparse(X):
+            from ..data.dataset import DataSpec
+
+            spec = X if isinstance(X, DataSpec) else DataSpec(X)
+            if isinstance(X, DataSpec) or spec.named:
+                k = self.coef.shape[0]
+                return np.concatenate([np.zeros(0) if k == 1 else np.zeros((0, k)), *self.scores(spec)])
+        return check_finite(self._scored(rows_for(X, self.n_columns)))
+
+    def predict(self, X: Any) -> Any:
+        """Labels of rows, as an array; for regression their scores. X is as in ``decision_function``.
+
+        A model of one class against the rest has None for rows of the rest.
+        """
+        scores = self.decision_function(X)
+        return scores if self.classes is None else labels_of(scores, self.classes)
+
+    def scores(self, spec: DataSpec) -> Iterator[Floats]:
+        """The decision values of the rows of a file, some thousands at a time, in bounded memory."""
+        from ..data.dataset import scan
+
+        for table in scan(spec, self.schema):
+            yield self._scored(table.X)
 
     def labels(self, scores: Floats) -> list[Any]:
-        """The labels that decision values stand for; a score of 0 counts as negative."""
+        """The labels that decision values stand for, as plain Python values; a score of 0 counts as
+        negative.
+        """
         if self.classes is None:
             raise InputError(f"the {self.loss} loss is for regression: the model has scores, but no labels")
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         from ..data.labels import plain
 
         classes = [plain(label) for label in self.classes]
-        return [classes[k] for k in chosen.tolist()]
+        return [classes[k] for k in codes_of(scores).tolist()]
+
+    def evaluate(self, X: Any, y: Any = None) -> Measured:
+        """Measures of how well it does on labelled rows: a matrix with its labels, or what names rows. All
+        rows count alike.
+        """
+        from .metrics import measure
+
+        return measure(self, _spec(X, y, None))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The accuracy, for regression R2, on labelled rows, as scikit-learn's estimators have it."""
+        return self.evaluate(X, y).values["r2" if self.classes is None else "accuracy"]
+
+    def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Verification:
+        """Recompute the certificates from the training rows and compare them with the stored ones.
+
+        X is a matrix with its labels y, a path, a DataSpec, or a Dataset opened in this schema. Weights are
+        those given to ``fit``; class weights are applied here.
+        """
+        from .verification import verify
+
+        return verify(self, _spec(X, y, sample_weight))
+
+    def identified(self, X: Any, y: Any = None, sample_weight: Any = None) -> Model:
+        """The same model with the fingerprints of its training rows, so that it is verified from them in any
+        order. They must be the training rows in their order, which is verified here.
+        """
+        from .verification import identified
+
+        return identified(self, _spec(X, y, sample_weight))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, whole or not at all."""
+        from .saving import save_model
+
         save_model(path, self)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Model:
         """Read a model that was saved."""
+        from .saving import load_model
+
         return load_model(path)
 
-    def verify(self, data: Any) -> Verification:
-        """Recompute the certificate from the training rows: a path, a DataSpec, or a Dataset opened in this
-        schema.
-        """
-        from .verification import verify
-
-        return verify(self, data)
+    def _scored(self, X: Any) -> Floats:
+        """The scores of a matrix of rows, which are expanded if the model was trained so."""
+        features = X if self.expand is None else self.schema.expand(X)
+        return scores_of(features, self.coef, self.intercept)
 
 
-def save_model(path: str | os.PathLike[str], model: Model) -> None:
-    """Write a model, whole or not at all."""
-    arrays = {"coef": np.asarray(model.coef, "<f8"), "intercept": np.asarray(model.intercept, "<f8")}
-    if model.dual is not None:
-        dual = sp.csr_array(model.dual)
-        arrays["dual_starts"] = dual.indptr.astype("<i8")
-        arrays["dual_rows"] = dual.indices.astype("<i8")
-        arrays["dual_values"] = dual.data.astype("<f8")
-        if model.dual_hashes is not None:
-            arrays["dual_hashes"] = np.asarray(model.dual_hashes, "<u8")
-    write_archive(path, header_of(model), arrays)
+def _spec(X: Any, y: Any, weight: Any) -> Any:
+    """Rows as a caller names them."""
+    from ..data.dataset import Dataset, DataSpec
 
-
-def load_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model that ``save_model`` wrote."""
-    header, arrays = read_archive(path, FORMAT, VERSION)
-    try:
-        return _model(header, arrays)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise InputError(f"{path}: not a valid {FORMAT}: {error!r}") from None
-
-
-def header_of(model: Model) -> dict[str, Any]:
-    """All of a model but its arrays, for JSON."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "dualgap": model.written_by,
-        "task": model.task,
-        "loss": {"name": model.loss, "parameters": model.loss_parameters},
-        "bias": {"kind": model.bias, "rho": model.rho},
-        "C": model.C,
-        "n_samples": model.n_samples,
-        "n_features": model.n_features,
-        "classes": None if model.classes is None else list(model.classes),
-        "proofs": [proof._asdict() for proof in model.proofs],
-        "solver": {
-            "name": model.solver,
-            "options": model.options,
-            "seed": model.seed,
-            "threads": model.threads,
-        },
-        "fingerprint": model.fingerprint,
-        "rows": {"in_order": model.rows_in_order, "in_any_order": model.rows_in_any_order},
-        "zero_based": model.zero_based,
-        "feature_names": None if model.feature_names is None else list(model.feature_names),
-        "expansion": None
-        if model.expand is None
-        else {"name": model.expand, "hash_bits": model.hash_bits, "n_inputs": model.n_inputs},
-    }
-
-
-def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
-    coef, intercept = arrays["coef"], arrays["intercept"]
-    k, d, n = len(header["proofs"]), header["n_features"], header["n_samples"]
-    if k == 0 or coef.shape != (k, d) or intercept.shape != (k,):
-        raise ValueError(
-            f"coef has shape {coef.shape}, intercept {intercept.shape}, for {k} rows of {d} columns"
-        )
-    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-        raise ValueError("coef or intercept holds numbers that are not finite")
-    classes, names = header["classes"], header["feature_names"]
-    if (None if classes is None else len(classes)) != (
-        max(k, 2) if header["task"] == "classification" else None
-    ):
-        raise ValueError(f"classes {classes} do not go with {k} rows of a {header['task']} model")
-    expansion, rows = header.get("expansion") or {}, header.get("rows") or {}
-    if type(n) is not int or n < 1:
-        raise ValueError(f"n_samples is {n!r}")
-    for kind in (header["loss"]["name"], header["bias"]["kind"]):
-        if not isinstance(kind, str):
-            raise TypeError(f"the name of a loss or bias is {kind!r}")
-    parameters = {str(key): float(value) for key, value in header["loss"]["parameters"].items()}
-    dual, hashes = None, arrays.get("dual_hashes")
-    if "dual_values" in arrays:
-        dual = sp.csr_array((arrays["dual_values"], arrays["dual_rows"], arrays["dual_starts"]), shape=(k, n))
-        dual.check_format(full_check=True)
-    if hashes is not None and (dual is None or hashes.shape != dual.data.shape or hashes.dtype != np.uint64):
-        raise ValueError(
-            f"dual_hashes, of type {hashes.dtype} and shape {hashes.shape}, do not go with the duals"
-        )
-    return Model(
-        coef,
-        intercept,
-        header["task"],
-        header["loss"]["name"],
-        parameters,
-        header["bias"]["kind"],
-        float(header["bias"]["rho"]),
-        None if classes is None else tuple(classes),
-        float(header["C"]),  # "inf" of a hard margin or lam = 0
-        n,
-        tuple(_proof(values) for values in header["proofs"]),
-        header["solver"]["name"],
-        header["solver"]["options"],
-        header["solver"]["seed"],
-        header["solver"]["threads"],
-        header["fingerprint"],
-        dual,
-        header["zero_based"],
-        None if names is None else tuple(names),
-        expansion.get("name"),
-        expansion.get("hash_bits"),
-        expansion.get("n_inputs"),
-        rows.get("in_order"),
-        rows.get("in_any_order"),
-        hashes,
-        header["dualgap"],
-    )
-
-
-def _proof(values: dict[str, Any]) -> Proof:
-    certificate = {
-        key: value if key == "form" else float(value) for key, value in values["certificate"].items()
-    }
-    if set(certificate) != _CERTIFICATE:
-        raise ValueError(f"the certificate has the fields {', '.join(certificate)}")
-    numbers = {key: float(values[key]) for key in ("lam", "total_weight")}
-    return Proof(**{**values, **numbers, "certificate": certificate})
+    if not isinstance(X, DataSpec | Dataset):
+        return DataSpec(X, y, weight)
+    if y is not None or weight is not None:
+        raise InputError(f"labels and weights belong to the {type(X).__name__} that X is; leave them out")
+    return X

@@ -1,128 +1,210 @@
-"""Verification: a model's certificate recomputed from scratch and compared with the stored one."""
+"""Verification: a model's certificates recomputed from scratch and compared with the stored ones."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ..core.bias import make_bias
-from ..core.losses import make_loss
+from ..core.losses import Loss, loss_named
 from ..core.problem import ABSOLUTE_SHARE, Certificate, Point, Problem
+from ..data.chunks import OnDisk
 from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data
 from ..data.fingerprint import hashes_in_any_order, hashes_in_order, values_by_hash
+from ..data.labels import shown_label, signs
+from ..data.sources import View
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
-from .building import loss_spec
+from .building import known_by
+from .comparison import NOT_TRUE, TRUE, ULP, UNPROVEN, compare, contradiction, inconsistency
 
 if TYPE_CHECKING:
     from .model import Model
 
-TRUE, NOT_TRUE, UNPROVEN = "true", "not true", "unproven"
 SAME, ANOTHER = "same order", "another order"
-# rounding beyond this part of the objective and the lower bound excuses no difference between two of them
-_NOISE = 1e-6
-_ULP = 2.0**-52
+UNKNOWN = "unknown"  # the model has no fingerprint of its rows
+_UNSEEN = UNPROVEN, "not recomputed, as another class contradicts itself", None
+_SEVERITY = {TRUE: 0, UNPROVEN: 1, NOT_TRUE: 2}
+_STRANGE_HASHES = "the stored hashes of the rows that have duals are not those of the training rows"
+_NO_FINGERPRINT = {
+    TRUE: "; the model has no fingerprint of its rows and needs none, as that proves it of these rows",
+    NOT_TRUE: "; the model has no fingerprint of its rows, which must be those of training in their order",
+    UNPROVEN: "",
+}
 
 
-class Verification(NamedTuple):
-    """The verdict on a stored certificate, and its reason.
+class ClassVerdict(NamedTuple):
+    """The verdict on one of the certificates of a model."""
 
-    The stored certificate is true if the data hold the training rows, the objective of the stored weights and
-    the lower bound of the stored duals are as stated, up to rounding, and nothing else that the model says of
-    them contradicts what is recomputed.
-    """
-
+    label: Any  # the class that it is about, against the rest; None where the model has one certificate only
     verdict: str  # TRUE, NOT_TRUE or UNPROVEN
     reason: str
-    rows: str | None  # SAME, ANOTHER, or None where the data hold other rows
-    duals: str  # "stored", or "slopes" for the weaker bound of a model without duals
     stored: Certificate
     recomputed: Certificate | None
 
 
+class Verification(NamedTuple):
+    """The verdict on the certificates of a model, and its reason.
+
+    A stored certificate is true if the data hold the training rows, the objective of the stored weights and
+    the lower bound of the stored duals are as stated, up to rounding, and nothing else that the model says of
+    them contradicts what is recomputed. A model of K classes has K of them, and all must be true: verdict,
+    reason and certificates are then those of the worst class.
+    """
+
+    verdict: str
+    reason: str
+    rows: str | None  # SAME, ANOTHER, UNKNOWN, or None where the data hold other rows
+    duals: str  # "stored", or "slopes" for the weaker bound of a model without duals
+    stored: Certificate
+    recomputed: Certificate | None
+    per_class: tuple[ClassVerdict, ...]
+
+    @property
+    def same_rows(self) -> bool | None:
+        """Whether the data hold the training rows; None where that cannot be known."""
+        if self.rows == UNKNOWN:
+            return True if self.verdict == TRUE else None
+        return self.rows is not None
+
+
 def verify(model: Model, data: Any) -> Verification:
-    """Recompute the certificate of a model from its training rows: a path, a DataSpec, or a Dataset in its
+    """Recompute the certificates of a model from its training rows: a path, a DataSpec, or a Dataset in its
     schema.
     """
-    fault = contradiction(model)
-    if fault is not None:
-        return Verification(NOT_TRUE, fault, None, _duals(model), model.certificate, None)
+    if not model.proofs:
+        raise InputError("the model has no certificate, so there is nothing to verify")
+    faults = [contradiction(model, k) for k in range(len(model.proofs))]
+    if any(faults):
+        return _verification(model, None, [(NOT_TRUE, fault, None) if fault else _UNSEEN for fault in faults])
     if not isinstance(data, Dataset):
-        spec = data if isinstance(data, DataSpec) else DataSpec(data)
-        data = open_data(spec, "regression" if model.classes is None else "classification", model.schema)
-    return _recompute(model, data)
+        data = _opened(model, data if isinstance(data, DataSpec) else DataSpec(data))
+    return _recompute(model, _weighted(model, data))
 
 
-def contradiction(model: Model) -> str | None:
-    """A contradiction among the statements of a model, whatever the rows are; None if there is none."""
-    proof, stored = model.proofs[0], model.certificate
-    lam, weight = proof.lam, proof.total_weight
-    if not 0.0 <= lam < math.inf:
-        return f"the stored lam is {lam!r}, which must be a number >= 0"
-    if not 0.0 < weight < math.inf:
-        return f"the stored total weight is {weight!r}, which must be positive"
-    if not (math.isclose(model.C * lam * weight, 1.0, rel_tol=16 * _ULP) if lam else math.inf == model.C):
-        expected = 1.0 / (lam * weight) if lam else math.inf
-        return f"the stored C is {model.C!r}, and 1 / (lam * total weight) is {expected!r}"
-    if model.bias != "augmented" and model.rho != 1.0:
-        return (
-            f"the stored rho is {model.rho!r}, and a bias of the kind {model.bias!r} has none "
-            "(which is stored as 1)"
+def identified(model: Model, spec: DataSpec) -> Model:
+    """The model with the fingerprints of these rows, once it has been verified from them in their order."""
+    nameless = replace(model, fingerprint=None, rows_in_order=None, rows_in_any_order=None, dual_hashes=None)
+    data = _opened(nameless, spec)
+    found = verify(nameless, data) if nameless.proofs else None
+    if found is not None and found.verdict != TRUE:
+        raise InputError(f"these are not the training rows, in their order: {found.reason}")
+    return replace(nameless, **known_by(_weighted(model, data).identity(), model.dual))
+
+
+def _opened(model: Model, spec: DataSpec) -> Dataset:
+    """Rows in the schema of a model."""
+    spec = spec if model.class_weight is None else spec._replace(in_memory=True)
+    return open_data(spec, "regression" if model.classes is None else "one-vs-rest", model.schema)
+
+
+def _verification(
+    model: Model, rows: str | None, found: list[tuple[str, str, Certificate | None]]
+) -> Verification:
+    """Verdicts on all certificates, put together."""
+    several = len(model.proofs) > 1
+    labels = model.classes if several and model.classes is not None else (None,)
+    per_class = tuple(
+        ClassVerdict(label, verdict, reason, stored, recomputed)
+        for label, stored, (verdict, reason, recomputed) in zip(
+            labels, model.certificates, found, strict=True
         )
-    form = "J" if lam else "mean"
-    if stored.form != form:
-        return (
-            f"the stored certificate is in form {stored.form!r}, and models of lam = {lam!r} have it in "
-            f"form {form!r}"
-        )
-    if not 0.0 <= stored.rounding < math.inf:
-        return f"the stored rounding is {stored.rounding!r}, which must be a number >= 0"
-    width = model.schema.width
-    if width != model.n_features:
-        made = f"{model.expand} with {model.hash_bits} bits makes {width} columns"
-        return f"the stored expansion {made}, and the model has {model.n_features}"
-    return None
+    )
+    worst = max(per_class, key=lambda each: _SEVERITY[each.verdict])
+    reason = f"class {shown_label(worst.label)}: {worst.reason}" if several else worst.reason
+    if several and worst.verdict == TRUE:
+        reason = f"for each of {len(per_class)} classes: {worst.reason}"
+    return Verification(worst.verdict, reason, rows, _duals(model), worst.stored, worst.recomputed, per_class)
+
+
+def _weighted(model: Model, data: Dataset) -> Dataset:
+    """The data with class weights applied, if the model has them."""
+    if model.class_weight is None or model.classes is None:
+        return data
+    source = data.source
+    if not isinstance(source, View):
+        raise InputError("the model has class weights: it is verified with all rows in memory")
+    factors = np.array(model.class_weight)
+    return data._replace(source=source.with_weight(source.weight * factors[_codes(model, source.y)]))
+
+
+def _codes(model: Model, targets: Floats) -> Any:
+    """The numbers of the classes that targets stand for."""
+    assert model.classes is not None
+    return (targets > 0).astype(np.intp) if len(model.classes) == 2 else targets.astype(np.intp)
 
 
 def _recompute(model: Model, data: Dataset) -> Verification:
-    """Build the problem anew, evaluate the stored point, and compare."""
-    stored, duals, n = model.certificate, _duals(model), data.source.n
+    """Build the problems anew, evaluate the stored points, and compare."""
+    count, n = len(model.proofs), data.source.n
     if n != model.n_samples:
         reason = f"DATA has {n} rows and the model was trained on {model.n_samples}"
-        return Verification(NOT_TRUE, reason, None, duals, stored, None)
+        return _verification(model, None, [(NOT_TRUE, reason, None)] * count)
     rows = data.identity(fresh=True)
     order, fault = _order(model, rows)
-    weight, proof = data.source.total_weight, model.proofs[0]
-    if fault is None and order and not math.isclose(weight, proof.total_weight, rel_tol=(n + 16) * _ULP):
-        fault = f"the stored total weight is {proof.total_weight!r}, and that of the rows is {weight!r}"
-    loss = make_loss(loss_spec(model.loss, model.loss_parameters))
+    loss = loss_named(model.loss, model.loss_parameters)
     if fault is None and model.task != loss.task:
         fault = f"the stored task is {model.task}, and the {loss.name} loss is for {loss.task}"
-    beta = None if model.dual is None else model.dual.toarray()[0]
-    if fault is None and order == ANOTHER and model.dual is not None:
-        beta = values_by_hash(rows.hashes, model.dual_hashes, model.dual.data)
-        if beta is None:
-            fault = "the stored hashes of the rows that have duals are not those of the training rows"
     if fault is not None:
-        return Verification(NOT_TRUE, fault, order, duals, stored, None)
-    if beta is None and not data.source.in_memory:
+        return _verification(model, order, [(NOT_TRUE, fault, None)] * count)
+    if model.dual is None and not data.source.in_memory:
         raise InputError(
             "the model was saved without duals: its bound can be recomputed only where all rows fit in memory"
         )
-    problem = Problem(data.source, loss, proof.lam, make_bias(model.bias, model.rho))
-    w, b = model.coef[0], float(model.intercept[0])
+    found = [
+        _recompute_row(model, k, _against_rest(model, data.source, k), loss, rows, order)
+        for k in range(count)
+    ]
+    return _verification(model, order, found)
+
+
+def _against_rest(model: Model, source: View | OnDisk, k: int) -> View | OnDisk:
+    """The rows with the targets of row k of ``coef``."""
+    if len(model.proofs) == 1:
+        return source
+    if isinstance(source, View):
+        return source.with_targets(signs(_codes(model, source.y), k))
+    targets = source.targets
+    return OnDisk(
+        source.feed,
+        lambda y: signs(_codes(model, targets(y)), k),
+        memory_budget=source.memory_budget,
+        d=source.d,
+    )
+
+
+def _recompute_row(
+    model: Model, k: int, source: View | OnDisk, loss: Loss, rows: RowIdentity, order: str | None
+) -> tuple[str, str, Certificate | None]:
+    """Verdict, reason and certificate of row k of ``coef``."""
+    stored, proof, duals = model.certificates[k], model.proofs[k], _duals(model)
+    weight = source.total_weight
+    if order and not math.isclose(weight, proof.total_weight, rel_tol=(source.n + 16) * ULP):
+        stated = f"the stored total weight is {proof.total_weight!r}, and that of the rows is {weight!r}"
+        return NOT_TRUE, stated, None
+    beta = None if model.dual is None else model.dual[[k]].toarray()[0]
+    if order == ANOTHER and model.dual is not None:
+        part = slice(model.dual.indptr[k], model.dual.indptr[k + 1])
+        beta = values_by_hash(rows.hashes, model.dual_hashes[part], model.dual.data[part])
+        if beta is None:
+            return NOT_TRUE, _STRANGE_HASHES, None
+    problem = Problem(source, loss, proof.lam, make_bias(model.bias, model.rho))
+    w, b = model.coef[k], float(model.intercept[k])
     point = Point(w, b, dual_from_slopes(problem, w, b) if beta is None else beta)
     recomputed = problem.in_form(problem.certify(point), "J")
     if order is None:
-        return Verification(NOT_TRUE, _other_rows(model), order, duals, stored, recomputed)
+        return NOT_TRUE, _other_rows(model), recomputed
     verdict, reason = compare(stored, recomputed, duals)
     if verdict != NOT_TRUE:
         floor = problem.value_at_zero * ABSOLUTE_SHARE / (proof.lam or 1.0)
-        verdict, reason = (NOT_TRUE, fault) if (fault := _inconsistency(stored, floor)) else (verdict, reason)
-    return Verification(verdict, reason, order, duals, stored, recomputed)
+        verdict, reason = (NOT_TRUE, fault) if (fault := inconsistency(stored, floor)) else (verdict, reason)
+    if order == UNKNOWN:
+        reason += _NO_FINGERPRINT[verdict]
+    return verdict, reason, recomputed
 
 
 def _other_rows(model: Model) -> str:
@@ -140,6 +222,8 @@ def _order(model: Model, rows: RowIdentity) -> tuple[str | None, str | None]:
     """Whether the data hold the training rows, and in their order; and a fault, if the model's fingerprints
     disagree.
     """
+    if model.fingerprint is model.rows_in_order is model.rows_in_any_order is None:
+        return UNKNOWN, None
     same = rows.fingerprint == model.fingerprint
     if model.rows_in_order is None or model.rows_in_any_order is None:
         return SAME if same else None, None
@@ -149,7 +233,7 @@ def _order(model: Model, rows: RowIdentity) -> tuple[str | None, str | None]:
         beside = model.dual is None or model.dual_hashes is None
         if beside or bool((rows.hashes[model.dual.indices] == model.dual_hashes).all()):
             return SAME, None
-        return SAME, "the stored hashes of the rows that have duals are not those of the training rows"
+        return SAME, _STRANGE_HASHES
     if same or same_hashes:
         return (
             SAME,
@@ -157,55 +241,6 @@ def _order(model: Model, rows: RowIdentity) -> tuple[str | None, str | None]:
             "not",
         )
     return (ANOTHER if found and (model.dual is None or model.dual_hashes is not None) else None), None
-
-
-def compare(stored: Certificate, recomputed: Certificate, duals: str) -> tuple[str, str]:
-    """Whether the recomputed numbers are the stored ones, each up to the rounding errors of both.
-
-    A bound from slopes may be better than the stored one, and is not expected to be equal to it.
-    """
-    noise = min(recomputed.rounding, _NOISE * (abs(stored.primal) + abs(stored.dual)))
-    rounding = stored.rounding + noise
-    if not _agree(recomputed.primal, stored.primal, rounding):
-        return NOT_TRUE, f"the objective is {recomputed.primal!r}, and not the stored {stored.primal!r}"
-    slack = 3.0 * rounding
-    if duals == "slopes":
-        if recomputed.dual >= stored.dual - rounding and recomputed.gap <= stored.gap + slack:
-            return TRUE, "recomputed from scratch, objective and lower bound are as good as the stored ones"
-        return (
-            UNPROVEN,
-            "the model was saved without duals, and the weaker bound from slopes does not reach its own",
-        )
-    if not _agree(recomputed.dual, stored.dual, rounding):
-        return NOT_TRUE, f"the lower bound is {recomputed.dual!r}, and not the stored {stored.dual!r}"
-    if not _agree(recomputed.gap, stored.gap, slack):
-        return NOT_TRUE, f"the gap is {recomputed.gap!r}, and not the stored {stored.gap!r}"
-    return TRUE, "recomputed from scratch, objective and lower bound are the stored ones, up to rounding"
-
-
-def _agree(one: float, other: float, error: float) -> bool:
-    return one == other or abs(one - other) <= error
-
-
-def _inconsistency(stored: Certificate, floor: float) -> str | None:
-    """A contradiction within a certificate; None if there is none.
-
-    The relative gap is the gap over the dual less its own share of the rounding, which is not stored. Where
-    that is not positive, the gap is measured against ``floor``.
-    """
-    primal, dual, gap, relative, rounding, _ = stored
-    expected = primal - dual + rounding if primal < math.inf and dual > -math.inf else math.inf
-    if not _agree(gap, expected, 2.0 * _ULP * (abs(primal) + abs(dual) + rounding)):
-        return f"the stored gap is {gap!r}, and objective - lower bound + rounding is {expected!r}"
-    by_dual = (gap / dual, gap / (dual - rounding) if dual > rounding else math.inf) if dual > 0.0 else None
-    by_floor = 0.0 if gap == 0.0 else gap / floor if floor > 0.0 else math.inf
-    near = 1.0 + 1e-9
-    if by_dual is not None and by_dual[0] / near <= relative <= by_dual[1] * near:
-        return None
-    if dual <= rounding and _agree(relative, by_floor, 1e-9 * by_floor):
-        return None
-    expected = by_floor if by_dual is None else by_dual[0]
-    return f"the relative gap is {expected!r}, and not the stored {relative!r}"
 
 
 def dual_from_slopes(problem: Problem, w: Floats, b: float) -> Floats:

@@ -21,6 +21,10 @@ class CheckpointWarning(UserWarning):
     """A run could not be saved, and goes on."""
 
 
+class KernelCacheWarning(UserWarning):
+    """Compiled kernels cannot be stored, so every process compiles them anew."""
+
+
 class InternalError(RuntimeError):
     """The library caught itself in a contradiction. It hands back nothing rather than something wrong."""
 

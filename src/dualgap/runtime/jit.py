@@ -1,6 +1,8 @@
-"""The only module that knows how Numba is configured. It uses Numba's public interface alone.
+"""The only module that knows how Numba is configured. It uses Numba's public interface, but for what
+``_KernelCache`` needs: the attribute `_cache` of a dispatcher, and how a compiled function is taken apart.
 
 - ``kernel`` compiles a hot loop: cached on disk, GIL released, IEEE division.
+- ``inner`` lets kernels call a function, compiled into them; called from Python it is plain Python.
 - ``kernel_type`` lets compiled kernels call the methods of a ``NamedTuple`` class (a loss, a kind of rows).
 - ``prefetch`` asks the processor to fetch an array element that will be needed soon.
 - ``product`` has all 128 bits of a product of two words, ``put_word`` stores 8 bytes at once.
@@ -8,21 +10,21 @@
 Why ``NamedTuple`` and ``overload_method``: closures, dispatchers passed as arguments and jitclasses all
 compile, but none of them ever hits the cache in the next process.
 
-Why a cache folder of our own: Numba watches only the file that a kernel is written in. After an edit of
-``losses/margin.py`` it would go on serving machine code of the old losses. So the folder is named by a hash
-of everything that a kernel is made of: its own file, the files of the kernels that its file imports, directly
-or not, and the files of the types whose methods it may call (``TYPES``, with what those stand on).
+Why a cache of our own (``_KernelCache``, kept in files by ``kernel_cache``): Numba watches only the file that
+a kernel is written in. After an edit of ``losses/margin.py`` it would go on serving machine code of the old
+losses. So the stored code is known by a hash of everything that a kernel is made of: its own file, the files
+of the kernels that its file imports, directly or not, and the files of the types whose methods it may call
+(``TYPES``, with what those stand on).
 """
 
 from __future__ import annotations
 
-import atexit
 import functools
+import gc
 import hashlib
 import inspect
-import os
-import shutil
-import tempfile
+import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -33,10 +35,14 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core import event as numba_event
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
-from numba.extending import intrinsic, overload_method
+from numba.core.serialize import dumps
+from numba.extending import intrinsic, overload_method, register_jitable
 
 from . import compiling
+from .kernel_cache import SUFFIX, cache_root, folder_name, load, store
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
@@ -94,63 +100,81 @@ numba_event.register("numba:compiler_lock", _Locked())
 numba_event.register("numba:compile", _Compiled())
 
 
-def cache_root() -> Path:
-    """The folder for compiled kernels: ``DUALGAP_CACHE``, else XDG's cache folder, else
-    ``~/.cache/dualgap``.
-    """
-    chosen = os.environ.get("DUALGAP_CACHE")
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(base) if base else Path.home() / ".cache") / "dualgap"
-    except RuntimeError:  # no home folder at all, as for some container users
-        return Path(os.devnull) / "dualgap"
-
-
-@functools.cache
-def _usable_root() -> Path | None:
-    """A folder that Numba may write to, or None, which switches caching off.
-
-    Numba insists on writing even where it only reads. So a read-only folder that ``dualgap warmup`` filled
-    (in a container image, say) is copied to a private folder that lives as long as this process.
-    """
-    root = cache_root()
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=root).close()
-        return root
-    except OSError:
-        pass
-    try:
-        filled = root.is_dir() and any(root.iterdir())
-        if not filled:
-            return None
-        private = Path(tempfile.mkdtemp(prefix="dualgap-cache-"))
-        atexit.register(shutil.rmtree, private, ignore_errors=True)
-        return Path(shutil.copytree(root, private / "copy"))
-    except OSError:
-        return None
-
-
 def made_of(namespace: dict[str, Any], found: set[str] | None = None) -> set[str]:
     """Files of the kernels in a module's namespace, and of those that they in turn may call."""
     found = set() if found is None else found
     for value in namespace.values():
-        if isinstance(value, Dispatcher) and value.py_func.__code__.co_filename not in found:
-            found.add(value.py_func.__code__.co_filename)
-            made_of(value.py_func.__globals__, found)
+        function: Any = value.py_func if isinstance(value, Dispatcher) else value
+        if inspect.isfunction(function) and (function is not value or function in _inner):
+            file = function.__code__.co_filename
+            if file not in found:
+                found.add(file)
+                made_of(function.__globals__, found)
     return found
 
 
 @functools.cache
-def _stamp(files: frozenset[str]) -> str:
-    """Of the contents of some files and of the types' files. Names are left out: a moved package keeps its
-    cache.
+def _digest(file: str) -> bytes:
+    """A hash of a source file, as it was when it was imported: an edit under way must not be taken for
+    the code in memory.
     """
-    here = Path(__file__).parents[1]
-    parts = sorted(Path(file).read_bytes() for file in files.union(str(here / name) for name in TYPES))
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+    return hashlib.sha256(Path(file).read_bytes()).digest()
+
+
+_OF_TYPES = [_digest(str(Path(__file__).parents[1] / name)) for name in TYPES]
+
+
+class _KernelCache(NullCache):  # type: ignore[misc]
+    """Where Numba looks for the machine code of one kernel before compiling it, and stores it afterwards.
+
+    Numba's own cache keeps an index for each kernel. Processes that compile a kernel for different arguments
+    at once can leave an index that has one's arguments point to the other's code (both take the next free
+    number for it), it writes even where it only reads, and a full disk or a damaged file ends the program.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        name = f"{function.__module__.removeprefix('dualgap.')}.{function.__qualname__}"
+        self._name = re.sub(r"[^\w.]", "", name)
+        _digest(function.__code__.co_filename)
+
+    @property
+    def cache_path(self) -> str:
+        return str(cache_root() / folder_name(numba.__version__))
+
+    @functools.cached_property
+    def _stamp(self) -> str:
+        """Of the contents of all files that the kernel is made of. Names are left out: a moved package keeps
+        its cache.
+        """
+        files = made_of(self._function.__globals__) | {self._function.__code__.co_filename}
+        return hashlib.sha256(b"".join(sorted([*_OF_TYPES, *map(_digest, files)]))).hexdigest()[:16]
+
+    def _key(self, signature: Any, context: Any) -> Any:
+        return signature, context.codegen().magic_tuple(), self._function.__code__.co_code
+
+    def _file(self, key: Any) -> Path:
+        """Types that look alike share a file, so it holds the key as well."""
+        hashed = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        return Path(self.cache_path) / f"{self._name}-{self._stamp}-{hashed}{SUFFIX}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()  # what the code refers to is registered first
+        key = self._key(sig, target_context)
+        content = load(self._file(key))
+        if content is None:
+            return None
+        try:
+            stored, reduced = pickle.loads(content)
+        except (AttributeError, ImportError):  # of a class that this process does not have
+            return None
+        return CompileResult._rebuild(target_context, *reduced) if stored == key else None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if data.library.has_dynamic_globals or self._function.__closure__:  # not to be known by its files
+            return
+        key = self._key(sig, data.target_context)
+        store(self._file(key), dumps((key, data._reduce())))
 
 
 @overload
@@ -161,19 +185,67 @@ def kernel(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]
     """Compile a hot loop: cached on disk, GIL released, IEEE division."""
     if function is None:
         return functools.partial(kernel, **options)
-    root = _usable_root()
-    before = numba.config.CACHE_DIR
-    if root is not None:
-        files = made_of(function.__globals__) | {function.__code__.co_filename}
-        numba.config.CACHE_DIR = str(root / _stamp(frozenset(files)))
-    try:
-        compile_lazily: Callable[[F], F] = njit(
-            cache=root is not None, nogil=True, error_model="numpy", **options
-        )
-        return compile_lazily(function)
-    finally:
-        numba.config.CACHE_DIR = before
+    dispatcher: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    if compiled:
+        dispatcher._cache = _KernelCache(function)
+    return dispatcher  # type: ignore[no-any-return]
 
+
+# What only kernels call compiles in four fifths of the time without wrappers for Python and C.
+_NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+_inner: set[Callable[..., Any]] = set()
+
+
+@overload
+def inner(function: F, /) -> F: ...
+@overload
+def inner(function: None = None, /, **options: Any) -> Callable[[F], F]: ...
+def inner(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+    """Let kernels call a function: it is compiled into each of them. Called from Python it is plain Python.
+
+    It is always inlined: an array handed to a function that is not costs two atomic operations in every call.
+    """
+    if function is None:
+        return functools.partial(inner, **options)
+    _inner.add(function)
+    _digest(function.__code__.co_filename)
+    register_jitable(forceinline=True, **_NO_WRAPPERS, **options)(function)
+    return function
+
+
+class _Compilations(numba_event.Listener):  # type: ignore[misc]
+    """Keeps the garbage collector off while kernels of this package compile, which saves a tenth of the time.
+
+    A compilation makes hundreds of thousands of objects that stay, and the collector goes through them again
+    and again. Numba reports compilations under its global lock, so no two threads are in here at once.
+    """
+
+    depth = 0
+    was_on = False
+
+    def _is_ours(self, reported: Any) -> bool:
+        module = reported.data["dispatcher"].py_func.__module__
+        return str(module).partition(".")[0] == __name__.partition(".")[0]
+
+    def on_start(self, event: Any) -> None:
+        """A compilation begins, perhaps within another."""
+        if self._is_ours(event):
+            if self.depth == 0:
+                self.was_on = gc.isenabled()
+                gc.disable()
+            self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """It has ended, perhaps with an error."""
+        if self._is_ours(event):
+            self.depth -= 1
+            if self.depth == 0 and self.was_on:
+                gc.enable()
+
+
+if compiled:
+    numba_event.register("numba:compile", _Compilations())
 
 _methods: dict[
     str, tuple[set[type], list[str]]
@@ -206,8 +278,7 @@ def _attach(name: str, method: Callable[..., Any]) -> None:
         return getattr(self.instance_class, name) if self.instance_class in classes else None
 
     implement.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]  # Numba rejects a bare *args
-    # only kernels call these: without wrappers for Python and C they compile in four fifths of the time
-    options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options = {"forceinline": True, **_NO_WRAPPERS}
     for tuple_type in (types.NamedTuple, types.NamedUniTuple):
         overload_method(tuple_type, name, jit_options=options)(implement)
 

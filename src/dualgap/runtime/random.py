@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Words
-from .jit import kernel
+from .jit import inner
 
 _MASK = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -25,38 +25,36 @@ def generator(seed: int, stream: int = 0) -> Words:
     return words if words.any() else words + np.uint64(1)  # all zeros is the one forbidden state
 
 
-@kernel
-def next_word(rng: Words) -> Any:
-    """The next 32 random bits, as a uint64."""
-    s0, s1, s2, s3 = rng[0], rng[1], rng[2], rng[3]
-    total = (s0 + s3) & _MASK
-    result = ((((total << _7) | (total >> _25)) & _MASK) + s0) & _MASK
-    shifted = (s1 << _9) & _MASK
-    s2 ^= s0
-    s3 ^= s1
-    s1 ^= s2
-    s0 ^= s3
-    s2 ^= shifted
-    s3 = ((s3 << _11) | (s3 >> _21)) & _MASK
-    rng[0], rng[1], rng[2], rng[3] = s0, s1, s2, s3
-    return result
-
-
-@kernel
+@inner
 def below(rng: Words, bound: int) -> int:
     """A number from 0 to bound - 1, each equally likely; bound <= 2^32 (Lemire, ACM TOMACS 2019)."""
     wide = np.uint64(bound)
-    product = next_word(rng) * wide
-    low = product & _MASK
-    if low < wide:
-        threshold = ((_MASK + np.uint64(1)) - wide) % wide
-        while low < threshold:
-            product = next_word(rng) * wide
-            low = product & _MASK
+    s0, s1, s2, s3 = rng[0], rng[1], rng[2], rng[3]
+    while True:
+        total = (s0 + s3) & _MASK
+        word = ((((total << _7) | (total >> _25)) & _MASK) + s0) & _MASK  # the next 32 random bits
+        shifted = (s1 << _9) & _MASK
+        s2 ^= s0
+        s3 ^= s1
+        s1 ^= s2
+        s0 ^= s3
+        s2 ^= shifted
+        s3 = ((s3 << _11) | (s3 >> _21)) & _MASK
+        product = word * wide
+        low = product & _MASK
+        if low >= wide or low >= ((_MASK + np.uint64(1)) - wide) % wide:
+            break
+    rng[0], rng[1], rng[2], rng[3] = s0, s1, s2, s3
     return np.int64(product >> _32)  # type: ignore[return-value]
 
 
-@kernel
+@inner
+def next_word(rng: Words) -> Any:
+    """The next 32 random bits, as a uint64."""
+    return np.uint64(below(rng, 1 << 32))
+
+
+@inner
 def uniform(rng: Words) -> float:
     """A number in [0, 1) with 53 random bits."""
     high = np.float64(next_word(rng) >> np.uint64(5))
@@ -64,7 +62,7 @@ def uniform(rng: Words) -> float:
     return (high * 67108864.0 + low) / 9007199254740992.0
 
 
-@kernel
+@inner
 def shuffle(rng: Words, order: Any, count: int) -> None:
     """Permute the first ``count`` entries, every permutation equally likely (Fisher and Yates)."""
     for last in range(count - 1, 0, -1):
@@ -72,16 +70,7 @@ def shuffle(rng: Words, order: Any, count: int) -> None:
         order[last], order[other] = order[other], order[last]
 
 
-@kernel
-def shuffle_groups(rng: Words, order: Any, count: int, size: int) -> None:
-    """The same for groups of so many neighbours that stay together; those left over at the end stay there."""
-    for last in range(count // size - 1, 0, -1):
-        here, there = size * last, size * below(rng, last + 1)
-        for k in range(size):
-            order[here + k], order[there + k] = order[there + k], order[here + k]
-
-
-@kernel
+@inner
 def resample(rng: Words, rows: Any, picks: Any) -> None:
     """Fill ``picks`` with rows drawn with replacement, each equally likely."""
     for k in range(picks.shape[0]):
@@ -91,7 +80,7 @@ def resample(rng: Words, rows: Any, picks: Any) -> None:
 GIVEN, PERMUTATION, RANDOM = ORDERS = ("given", "permutation", "random")
 
 
-@kernel
+@inner
 def lay_out(rng: Words, order: int, rows: Any, picks: Any) -> None:
     """The rows of an epoch, ``order`` numbered as in ORDERS: as they are, in a fresh permutation, with
     replacement.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import Floats, Offsets, canonical
-from .jit import kernel
+from .jit import inner, kernel
 
 UNIT = 2.0**-53
 COMPENSATED = 4.0 * UNIT
@@ -20,13 +20,13 @@ LONGEST = 2**26  # gamma(2^26)^2 is half a unit
 _STRETCH = 2**20  # terms of a part
 
 
-@kernel
+@inner
 def gamma(terms: float) -> float:
     """The worst relative error of a plain sum of that many terms."""
     return terms * UNIT / (1.0 - terms * UNIT)
 
 
-@kernel
+@inner
 def two_sum(a: float, b: float) -> tuple[float, float]:
     """``a + b`` and its rounding error, exactly (Knuth)."""
     total = a + b
@@ -35,35 +35,35 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 
 @kernel
-def sum_of_squares(values: Floats) -> float:
-    """``|values|^2``, compensated."""
-    total = 0.0
-    lost = 0.0
-    for first in range(0, values.shape[0], _STRETCH):
-        part = 0.0
-        part_lost = 0.0
-        for i in range(first, min(first + _STRETCH, values.shape[0])):
-            part, error = two_sum(part, values[i] * values[i])
-            part_lost += error
-        total, error = two_sum(total, part)
-        lost += part_lost + error
-    return total + lost
+def _summed(values: Floats, squared: bool) -> tuple[float, float]:
+    """The sum of some values, or of their squares, compensated, as a float and what is to be added to it."""
+    total = lost = 0.0
+    for i in range(values.shape[0]):
+        total, error = two_sum(total, values[i] * values[i] if squared else values[i])
+        lost += error
+    return total, lost
 
 
-@kernel
-def summed(values: Floats) -> tuple[float, float]:
-    """The sum of all values, compensated, as a float and what is to be added to it."""
-    total = 0.0
-    lost = 0.0
+def _summed_in_parts(values: Floats, squared: bool) -> tuple[float, float]:
+    """The same for any number of values."""
+    values = canonical(values, np.float64)
+    total = lost = 0.0
     for first in range(0, values.shape[0], _STRETCH):
-        part = 0.0
-        part_lost = 0.0
-        for i in range(first, min(first + _STRETCH, values.shape[0])):
-            part, error = two_sum(part, values[i])
-            part_lost += error
+        part, part_lost = _summed(values[first : first + _STRETCH], squared)
         total, error = two_sum(total, part)
         lost += part_lost + error
     return total, lost
+
+
+def summed(values: Floats) -> tuple[float, float]:
+    """The sum of all values, compensated, as a float and what is to be added to it."""
+    return _summed_in_parts(values, False)
+
+
+def sum_of_squares(values: Floats) -> float:
+    """``|values|^2``, compensated."""
+    total, lost = _summed_in_parts(values, True)
+    return total + lost
 
 
 @kernel
@@ -94,7 +94,7 @@ class Total:
 
     def add(self, values: Floats) -> None:
         """The next numbers."""
-        self.add_sum(*summed(canonical(values, np.float64)))
+        self.add_sum(*summed(values))
 
     def add_sum(self, total: float, lost: float) -> None:
         """A sum, as ``summed`` returns it."""
@@ -129,8 +129,8 @@ class TotalByLabel:
 
 def total_of(values: Floats) -> float:
     """The sum, compensated."""
-    total, lost = summed(canonical(values, np.float64))
-    return float(total + lost)
+    total, lost = summed(values)
+    return total + lost
 
 
 def norm(values: Floats) -> float:

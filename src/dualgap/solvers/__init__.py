@@ -6,8 +6,9 @@ checks of what a user passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,57 +17,54 @@ from ..runtime.checks import shown, whole
 from ..runtime.errors import InputError, nearest
 from ..runtime.options import options_of
 from ..training.solver import AnySolver
-from .cutting_planes.ocas import OCAS
-from .cutting_planes.svmperf import SVMperf
-from .dual.asdca import ASDCA
-from .dual.dcd import DCD
-from .dual.decomposition import Decomposition
-from .dual.mpu import MPU
-from .dual.sdca import SDCA
-from .dual.smo import SMO
 from .exact_bias import ExactBiasSolver
-from .out_of_core.block import BlockMinimisation, SelectiveBlockMinimisation
-from .out_of_core.cached_loops import CachedLoops
-from .primal.asgd import ASGD
-from .primal.implicit import Implicit
-from .primal.margin_sgd import SGDm, SGDr, SGDs
-from .primal.norma import Norma
-from .primal.pegasos import Pegasos
-from .primal.perceptron import Perceptron
-from .primal.sgd import SGD
-from .primal.sgd_qn import SGDQN
-from .primal.svmsgd import SvmSgd
-from .second_order.newton import Newton
 
-SOLVERS: dict[str, type[AnySolver]] = {
-    solver.name: solver
-    for solver in (
-        DCD,
-        SDCA,
-        ASDCA,
-        MPU,
-        Newton,
-        SVMperf,
-        OCAS,
-        Decomposition,
-        SMO,
-        Pegasos,
-        SGDr,
-        SGDs,
-        SGDm,
-        Implicit,
-        SGD,
-        SvmSgd,
-        ASGD,
-        SGDQN,
-        Norma,
-        Perceptron,
-        BlockMinimisation,
-        SelectiveBlockMinimisation,
-        CachedLoops,
-    )
+_HOMES = {
+    "dcd": "dual.dcd.DCD",
+    "sdca": "dual.sdca.SDCA",
+    "asdca": "dual.asdca.ASDCA",
+    "mpu": "dual.mpu.MPU",
+    "newton": "second_order.newton.Newton",
+    "svmperf": "cutting_planes.svmperf.SVMperf",
+    "ocas": "cutting_planes.ocas.OCAS",
+    "decomposition": "dual.decomposition.Decomposition",
+    "smo": "dual.smo.SMO",
+    "pegasos": "primal.pegasos.Pegasos",
+    "sgd-r": "primal.margin_sgd.SGDr",
+    "sgd-s": "primal.margin_sgd.SGDs",
+    "sgd-m": "primal.margin_sgd.SGDm",
+    "implicit": "primal.implicit.Implicit",
+    "sgd": "primal.sgd.SGD",
+    "svmsgd": "primal.svmsgd.SvmSgd",
+    "asgd": "primal.asgd.ASGD",
+    "sgd-qn": "primal.sgd_qn.SGDQN",
+    "norma": "primal.norma.Norma",
+    "perceptron": "primal.perceptron.Perceptron",
+    "block": "out_of_core.block.BlockMinimisation",
+    "selective-block": "out_of_core.block.SelectiveBlockMinimisation",
+    "cached-loops": "out_of_core.cached_loops.CachedLoops",
 }
 
+
+class _Registry(Mapping[str, type[AnySolver]]):
+    """Solvers by name. Each is imported when it is first asked for: all of them take a tenth of a second."""
+
+    def __getitem__(self, name: str) -> type[AnySolver]:
+        module, _, cls = _HOMES[name].rpartition(".")
+        found: type[AnySolver] = getattr(import_module(f".{module}", __package__), cls)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in _HOMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+SOLVERS: Mapping[str, type[AnySolver]] = _Registry()
 
 EXACT = "exact"
 

@@ -19,7 +19,7 @@ from ..runtime.errors import CheckpointWarning, InputError
 from ..runtime.npy import read_npz
 from ..runtime.writing import check_destination, replacing
 from .callbacks import Callback
-from .outcome import Outcome
+from .outcome import Result
 from .run import FORMAT, Run
 from .states import FlawError, check_state, name_of, registered
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _CLASS, _KEYS = "class", "keys"
 
 
-def save_state(path: str | os.PathLike[str], run: Outcome | Run) -> None:
+def save_state(path: str | os.PathLike[str], run: Result | Run) -> None:
     """Write a run, or the run of an outcome, to an .npz file, whole or not at all."""
     arrays: dict[str, Any] = {}
     classes = registered()
@@ -54,7 +54,7 @@ def save_state(path: str | os.PathLike[str], run: Outcome | Run) -> None:
         else:
             arrays[prefix[:-1]] = np.asarray(value)
 
-    flatten("", run.run if isinstance(run, Outcome) else run)
+    flatten("", run.run if isinstance(run, Result) else run)
     with replacing(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from .interruption import CtrlC
-from .outcome import Outcome
+from .outcome import Result
 from .running import Running, finished
 
 
@@ -26,7 +26,7 @@ class Job(NamedTuple):
 
 def run_jobs(
     jobs: Iterable[Job], *, threads: int = 1, together: bool = False, ctrl_c: CtrlC | None = None
-) -> Iterator[tuple[Any, Outcome]]:
+) -> Iterator[tuple[Any, Result]]:
     """Run all jobs and yield their outcomes in the order of the jobs; those in memory begin when they are
     due.
 
@@ -51,8 +51,8 @@ def run_jobs(
         yield from _in_threads(jobs, threads, ctrl_c)
 
 
-def _in_threads(jobs: Iterable[Job], threads: int, ctrl_c: CtrlC) -> Iterator[tuple[Any, Outcome]]:
-    waiting: deque[tuple[Any, Future[Outcome]]] = deque()
+def _in_threads(jobs: Iterable[Job], threads: int, ctrl_c: CtrlC) -> Iterator[tuple[Any, Result]]:
+    waiting: deque[tuple[Any, Future[Result]]] = deque()
     with ThreadPoolExecutor(threads) as pool:  # ends with the last job: safe to fork
         for job in jobs:
             waiting.append((job.key, pool.submit(lambda job: finished(job.begin(ctrl_c)), job)))
@@ -63,10 +63,10 @@ def _in_threads(jobs: Iterable[Job], threads: int, ctrl_c: CtrlC) -> Iterator[tu
             yield key, done.result()
 
 
-def _in_turns(runs: list[Running]) -> list[Outcome]:
+def _in_turns(runs: list[Running]) -> list[Result]:
     """Let the run go on that has made the fewest passes, until all are done."""
     passes = dict.fromkeys(range(len(runs)), 0.0)
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, Result] = {}
     try:
         while passes:
             turn = min(passes, key=lambda k: passes[k])

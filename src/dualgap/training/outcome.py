@@ -1,22 +1,21 @@
-"""What a run hands back."""
+"""What a run hands back; ``dualgap.Outcome`` adds what it does not know: labels, features, names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..core.problem import Certificate, Problem
 from ..runtime.arrays import Floats
 from .incumbent import DualOrigin
 from .records import Record
-from .run import Run
+from .run import Run, Seconds
 from .solver import AnySolver
 from .stopping import Reason
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """A model with its proof and its history.
+class Result:
+    """Weights with their proof and their history.
 
     ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of
     its loss), with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no
@@ -43,9 +42,24 @@ class Outcome:
     interrupted: bool = (
         False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
     )
-    classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
-    expansion: Any = None  # what made the features of the rows, if anything did
-    auto_reason: str = ""  # why ``solver="auto"`` chose this solver
+
+    @property
+    def visits(self) -> int:
+        """Visits of rows."""
+        return int(self.run.state.counts.visits)
+
+    @property
+    def epochs(self) -> float:
+        """Visits over the number of rows with positive weight."""
+        return self.visits / self.problem.epoch_size
+
+    @property
+    def seconds(self) -> Seconds:
+        """Where the time went. The last evaluation is no part of the run that can be resumed."""
+        run, last = self.run.seconds, self.trace[-1] if self.trace else None
+        if last is None or last.seconds < sum(run):
+            return run
+        return Seconds(last.train_seconds, last.certify_seconds, last.compile_seconds)
 
     @property
     def remark(self) -> str:

@@ -13,14 +13,14 @@ from ..runtime.errors import InputError
 from .callbacks import Callback, stop_reason
 from .interruption import CtrlC
 from .loop import Loop, Settings
-from .outcome import Outcome
+from .outcome import Result
 from .records import Record
 from .solver import AnySolver
 from .stopping import BROKEN, SIGNALS, Reason, Rules, broken, recalled
 
 PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not waited for after Ctrl-C
 
-Running: TypeAlias = Generator[Record, None, Outcome]
+Running: TypeAlias = Generator[Record, None, Result]
 
 
 def solve(
@@ -29,19 +29,19 @@ def solve(
     rules: Rules,
     settings: Settings,
     callbacks: Sequence[Callback] = (),
-) -> Outcome:
+) -> Result:
     """Train until a rule finds a reason to stop, or the solver is done, or Ctrl-C is pressed."""
     with CtrlC() as ctrl_c:
         return finished(running(solver, problem, rules, settings, callbacks, ctrl_c))
 
 
-def finished(run: Running) -> Outcome:
+def finished(run: Running) -> Result:
     """The outcome of a run that is left to itself."""
     while True:
         try:
             next(run)
         except StopIteration as end:
-            outcome: Outcome = end.value
+            outcome: Result = end.value
             return outcome
 
 
@@ -90,7 +90,7 @@ def running(
     beta = loop.best.beta
     w, b = loop.output
     certificate = problem.in_form(loop.output_certificate, settings.form)
-    return Outcome(
+    return Result(
         coef=w,
         intercept=b,
         dual=problem.bias.feasible(beta, problem.source.weight) if beta.any() else None,

@@ -9,7 +9,7 @@ from .contract import Loss
 from .functions import boxed, clip, soft
 from .logistic import Logistic, log1p, logistic_dual, sigmoid
 from .margin import HardMargin, Hinge, ModifiedHuber, SmoothHinge, SquaredHinge
-from .registry import LOSSES, checked, make_loss, parameters_of
+from .registry import LOSSES, checked, loss_named, make_loss, parameters_of
 from .regression import Absolute, EpsilonInsensitive, Huber, Squared, SquaredEpsilonInsensitive
 from .smoothing import smoothed_curvature, smoothed_dual
 
@@ -32,6 +32,7 @@ __all__ = [
     "clip",
     "log1p",
     "logistic_dual",
+    "loss_named",
     "make_loss",
     "parameters_of",
     "sigmoid",

@@ -49,6 +49,8 @@ Constants
     phi takes the value infinity: a primal point may be infeasible.
 ``hard_margin``
     What the loss becomes at C = infinity, or None where that is no loss of ours.
+``probabilistic``
+    phi is minus the logarithm of the probability 1 / (1 + exp(-y score)) of y.
 ``positive``
     The parameters that must be > 0, because they divide or bound; the others may be 0.
 """
@@ -67,6 +69,7 @@ _DEFAULTS: dict[str, Any] = {
     "quadratic": False,
     "hard": False,
     "hard_margin": None,
+    "probabilistic": False,
     "positive": (),
 }
 
@@ -94,6 +97,8 @@ class Loss(Protocol):
     def hard(self) -> bool: ...
     @property
     def hard_margin(self) -> Loss | None: ...
+    @property
+    def probabilistic(self) -> bool: ...
     @property
     def positive(self) -> tuple[str, ...]: ...
     def value(self, y: float, score: float) -> float: ...

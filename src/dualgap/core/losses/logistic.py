@@ -7,12 +7,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ...runtime.jit import kernel
+from ...runtime.jit import inner
 from .contract import loss_type
 from .functions import INF, TINY, boxed, clip
 
 
-@kernel
+@inner
 def log1p(x: float) -> float:
     """``ln(1 + x)`` for x from -1 to 1 within a few rounding errors, in less than the C library's time.
 
@@ -23,14 +23,14 @@ def log1p(x: float) -> float:
     return math.log(u) + (x - (u - 1.0))
 
 
-@kernel
+@inner
 def sigmoid(z: float) -> float:
     """``1 / (1 + exp(-z))`` without overflow, and without a branch: signs of scores cannot be foreseen."""
     e = math.exp(-abs(z))
     return (1.0 if z >= 0.0 else e) / (1.0 + e)
 
 
-@kernel
+@inner
 def logistic_dual(margin: float, a: float, curvature: float) -> float:
     """Maximise ``-a' ln a' - (1 - a') ln(1 - a') - margin a' - curvature/2 (a' - a)^2`` over a' in [0, 1].
 
@@ -83,10 +83,11 @@ class Logistic(NamedTuple):
     smoothness = 0.25
     zhang_pairs = ((0.0, 1.0),)
     margin = INF
+    probabilistic = True
 
     def value(self, y: float, score: float) -> float:
         m = y * score
-        return math.log1p(math.exp(-abs(m))) + max(-m, 0.0)
+        return math.log1p(math.exp(-abs(m))) + (-m if m < 0.0 else 0.0)
 
     def derivative(self, y: float, score: float) -> float:
         return -y * sigmoid(-y * score)
@@ -104,7 +105,7 @@ class Logistic(NamedTuple):
         return a * math.log(a) + (1.0 - a) * log1p(-a)
 
     def dual_bounds(self, y: float) -> tuple[float, float]:
-        return min(0.0, y), max(0.0, y)
+        return (0.0 if y > 0.0 else y), (y if y > 0.0 else 0.0)
 
     def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * logistic_dual(y * score, y * beta, curvature)

@@ -43,7 +43,8 @@ class HardMargin(NamedTuple):
         return (0.0 if y > 0.0 else -INF), (INF if y > 0.0 else 0.0)
 
     def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return y * max(0.0, y * beta + (self.margin - y * score) / max(curvature, TINY))
+        a = y * beta + (self.margin - y * score) / (curvature if curvature > TINY else TINY)
+        return y * (a if a > 0.0 else 0.0)
 
     def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         return boxed(y * score - self.margin, y * beta, 0.0, INF)
@@ -70,7 +71,8 @@ class Hinge(NamedTuple):
         return limit
 
     def value(self, y: float, score: float) -> float:
-        return max(0.0, self.margin - y * score)
+        short = self.margin - y * score
+        return short if short > 0.0 else 0.0
 
     def derivative(self, y: float, score: float) -> float:
         return -y if y * score < self.margin else 0.0
@@ -83,13 +85,15 @@ class Hinge(NamedTuple):
         return -a * self.margin if 0.0 <= a <= 1.0 else INF
 
     def dual_bounds(self, y: float) -> tuple[float, float]:
-        return min(0.0, y), max(0.0, y)
+        return (0.0 if y > 0.0 else y), (y if y > 0.0 else 0.0)
 
     def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return y * clip(y * beta + (self.margin - y * score) / max(curvature, TINY), 0.0, 1.0)
+        a = y * beta + (self.margin - y * score) / (curvature if curvature > TINY else TINY)
+        return y * (0.0 if a < 0.0 else 1.0 if a > 1.0 else a)
 
     def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
-        return boxed(y * score - self.margin, y * beta, 0.0, 1.0)
+        gradient, a = y * score - self.margin, y * beta
+        return (-INF if a <= 0.0 else gradient), (INF if a >= 1.0 else gradient)
 
 
 @loss_type
@@ -116,7 +120,9 @@ class SmoothHinge(NamedTuple):
         return ((0.0, 1.0), (2.0 / self.gamma, 0.0))
 
     def value(self, y: float, score: float) -> float:
-        short = max(0.0, 1.0 - y * score)
+        short = 1.0 - y * score
+        if not short > 0.0:
+            return 0.0
         return short * short / (2.0 * self.gamma) if short <= self.gamma else short - 0.5 * self.gamma
 
     def derivative(self, y: float, score: float) -> float:
@@ -130,7 +136,7 @@ class SmoothHinge(NamedTuple):
         return 0.5 * self.gamma * a * a - a if 0.0 <= a <= 1.0 else INF
 
     def dual_bounds(self, y: float) -> tuple[float, float]:
-        return min(0.0, y), max(0.0, y)
+        return (0.0 if y > 0.0 else y), (y if y > 0.0 else 0.0)
 
     def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         return y * clip((curvature * y * beta + (1.0 - y * score)) / (curvature + self.gamma), 0.0, 1.0)
@@ -164,11 +170,12 @@ class SquaredHinge(NamedTuple):
         return ((4.0 * self.scale, 0.0),)
 
     def value(self, y: float, score: float) -> float:
-        short = max(0.0, 1.0 - y * score)
-        return self.scale * short * short
+        short = 1.0 - y * score
+        return self.scale * short * short if short > 0.0 else 0.0
 
     def derivative(self, y: float, score: float) -> float:
-        return -2.0 * self.scale * y * max(0.0, 1.0 - y * score)
+        short = 1.0 - y * score
+        return -2.0 * self.scale * y * (short if short > 0.0 else 0.0)
 
     def curvature(self, y: float, score: float) -> float:
         return 2.0 * self.scale if y * score <= 1.0 else 0.0
@@ -181,7 +188,8 @@ class SquaredHinge(NamedTuple):
         return (0.0 if y > 0.0 else -INF), (INF if y > 0.0 else 0.0)
 
     def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return y * max(0.0, (curvature * y * beta + (1.0 - y * score)) / (curvature + 0.5 / self.scale))
+        a = (curvature * y * beta + (1.0 - y * score)) / (curvature + 0.5 / self.scale)
+        return y * (a if a > 0.0 else 0.0)
 
     def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         a = y * beta
@@ -219,7 +227,9 @@ class ModifiedHuber(NamedTuple):
         return ((0.0, 16.0 * self.scale * self.scale), (4.0 * self.scale, 0.0))
 
     def value(self, y: float, score: float) -> float:
-        short = max(0.0, 1.0 - y * score)
+        short = 1.0 - y * score
+        if not short > 0.0:
+            return 0.0
         return self.scale * (short * short if short <= 2.0 else 4.0 * (short - 1.0))
 
     def derivative(self, y: float, score: float) -> float:
@@ -233,7 +243,8 @@ class ModifiedHuber(NamedTuple):
         return a * a / (4.0 * self.scale) - a if 0.0 <= a <= 4.0 * self.scale else INF
 
     def dual_bounds(self, y: float) -> tuple[float, float]:
-        return min(0.0, 4.0 * self.scale * y), max(0.0, 4.0 * self.scale * y)
+        reach = 4.0 * self.scale * y
+        return (0.0 if y > 0.0 else reach), (reach if y > 0.0 else 0.0)
 
     def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
         free = (curvature * y * beta + (1.0 - y * score)) / (curvature + 0.5 / self.scale)

@@ -73,6 +73,16 @@ def make_loss(spec: str | Loss) -> Loss:
     return checked(cls(**parameters))
 
 
+def loss_named(name: str, parameters: dict[str, float]) -> Loss:
+    """A loss from what a model keeps of it. It may be a hard margin, which training makes of another loss."""
+    if name not in LOSSES:
+        for cls in LOSSES.values():
+            limit: Loss | None = cls().hard_margin
+            if limit is not None and limit.name == name:
+                return checked(type(limit)(**parameters))
+    return make_loss(":".join([name, ",".join(f"{key}={value!r}" for key, value in parameters.items())]))
+
+
 def parameters_of(loss: Loss | type[Any]) -> dict[str, float]:
     """The parameters a user may set, with their defaults (or values, of an instance)."""
     found = loss._field_defaults if isinstance(loss, type) else loss._asdict()

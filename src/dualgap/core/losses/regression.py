@@ -136,7 +136,7 @@ class Absolute(NamedTuple):
         return -1.0, 1.0
 
     def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return clip(beta + (y - score) / max(curvature, TINY), -1.0, 1.0)
+        return clip(beta + (y - score) / (curvature if curvature > TINY else TINY), -1.0, 1.0)
 
     def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         return boxed(score - y, beta, -1.0, 1.0)
@@ -156,7 +156,8 @@ class EpsilonInsensitive(NamedTuple):
     zhang_pairs = ((0.0, 1.0),)
 
     def value(self, y: float, score: float) -> float:
-        return max(0.0, abs(score - y) - self.epsilon)
+        over = abs(score - y) - self.epsilon
+        return over if over > 0.0 else 0.0
 
     def derivative(self, y: float, score: float) -> float:
         return 1.0 if score - y > self.epsilon else (-1.0 if y - score > self.epsilon else 0.0)
@@ -171,7 +172,8 @@ class EpsilonInsensitive(NamedTuple):
         return -1.0, 1.0
 
     def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
-        return clip(soft(curvature * beta + (y - score), self.epsilon) / max(curvature, TINY), -1.0, 1.0)
+        bend = curvature if curvature > TINY else TINY
+        return clip(soft(curvature * beta + (y - score), self.epsilon) / bend, -1.0, 1.0)
 
     def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
         left = score - y + (self.epsilon if beta > 0.0 else -self.epsilon)
@@ -193,7 +195,8 @@ class SquaredEpsilonInsensitive(NamedTuple):
     zhang_pairs = ((4.0, 0.0),)
 
     def value(self, y: float, score: float) -> float:
-        over = max(0.0, abs(score - y) - self.epsilon)
+        over = abs(score - y) - self.epsilon
+        over = over if over > 0.0 else 0.0
         return over * over
 
     def derivative(self, y: float, score: float) -> float:

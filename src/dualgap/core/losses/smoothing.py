@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.jit import kernel
+from ...runtime.jit import inner
 
 
-@kernel
+@inner
 def smoothed_dual(loss: Any, gamma: float, centre: Any, i: int, y: float, score: float) -> float:
     """-phi' of the smoothed loss: the ``b`` that maximises ``-phi*(-b) - score b - gamma/2 (b -
     centre_i)^2``.
@@ -23,7 +23,7 @@ def smoothed_dual(loss: Any, gamma: float, centre: Any, i: int, y: float, score:
     return loss.dual_prox(y, score, centre[i], gamma)  # type: ignore[no-any-return]
 
 
-@kernel
+@inner
 def smoothed_curvature(loss: Any, gamma: float, centre: Any, i: int, y: float, score: float) -> float:
     """phi'' of the smoothed loss: 1/gamma where the dual is at no bound or kink."""
     if gamma == 0.0:

@@ -15,7 +15,8 @@ from ...runtime.errors import InputError
 from ...runtime.writing import check_destination
 from ..table import Table
 from . import Format, ReadOptions, WriteOptions, ZeroBased, format_named, format_of
-from .arrow.store import Header, Store
+from .arrow.header import Header
+from .arrow.store import Store
 from .arrow.writing import BUDGET, Counting, Options
 from .compression import COMPRESSIONS
 from .svmlight.reading import counts_from_zero, stream_svmlight
@@ -169,7 +170,7 @@ def _to_text(
         rows = 0
         for table in origin.scan(source, options):
             yield table
-            rows += table.y.size
+            rows += table.n
             told(f"wrote {rows:,} rows" + (f" ({100 * table.done:.0f}%)" if table.done else ""))
 
     form.write(destination, tables(), WriteOptions(zero_based=from_zero))
@@ -180,10 +181,10 @@ def _weighted(blocks: Iterable[Table], file: Path) -> Iterator[Table]:
     numbers = _numbers(file)
     rows = 0
     for data in blocks:
-        weight = np.fromiter(islice(numbers, data.y.size), dtype=np.float64)
-        rows += data.y.size
-        if weight.size < data.y.size:
-            raise InputError(f"{file}: {rows - data.y.size + weight.size} weights, and there are more rows")
+        weight = np.fromiter(islice(numbers, data.n), dtype=np.float64)
+        rows += data.n
+        if weight.size < data.n:
+            raise InputError(f"{file}: {rows - data.n + weight.size} weights, and there are more rows")
         yield replace(data, weight=weight)
     if next(numbers, None) is not None:
         raise InputError(f"{file}: more weights than the {rows} rows; give one a row")

@@ -14,15 +14,17 @@ from ...runtime.arrays import Floats, canonical
 from ...runtime.errors import InputError
 from ...runtime.sums import Total, TotalByLabel
 from ..chunks import Chunk, Feed, Origin
+from ..labels import MOST_CLASSES
 from ..rows import CSR
 from ..sources import view
 from ..table import Table, joined
+from ..words import Vocabulary, are_words, coded
 from .arrow.feed import StoreFeed
 
 
 class ChunkFeed:
     """Chunks of rows from a function that begins an iterator over them: ``(X, y)`` or ``(X, y,
-    sample_weight)``.
+    sample_weight)``. Labels ``y`` are numbers or words.
 
     It is called for every pass, and must yield the same chunks each time. All chunks are read once at the
     beginning, to know how many rows and columns there are.
@@ -39,14 +41,15 @@ class ChunkFeed:
         feature_names: tuple[str, ...] | None = None,
     ) -> None:
         self._start, self.name = start, name
-        self.origin = Origin(feature_names=feature_names)
         self._iterator: Iterator[Any] = iter(())
         self._next = -1
         sizes, self.nnz, self.epoch_size, self.d = [], 0, 0, n_features or 0
         total = Total()
+        words = Vocabulary()
         weights: TotalByLabel | None = TotalByLabel()
         self.value_bytes, self.chunk_bytes = 4, 0
         for X, y, weight in map(_parts, start()):
+            y, names = coded(y, name) if are_words(np.asarray(y)) else (y, None)
             rows = view(X, y, weight if weight is None or np.any(weight) else None)
             sizes.append(rows.n)
             self.nnz += rows.nnz
@@ -56,13 +59,19 @@ class ChunkFeed:
             self.epoch_size += int(np.count_nonzero(share))
             self.value_bytes = max(self.value_bytes, _value_bytes(X))
             self.chunk_bytes = max(self.chunk_bytes, 12 * rows.nnz + 40 * rows.n)
+            labels = words.recode(rows.y, names, name)
             if weights is not None:
-                weights.add(*np.unique(rows.y, return_inverse=True), share)
-                weights = weights if len(weights) <= 1000 else None
+                weights.add(*np.unique(labels, return_inverse=True), share)
+                weights = weights if len(weights) <= MOST_CLASSES else None
         if not sizes or not self.epoch_size:
             raise InputError(f"{name}: no rows, or none of positive weight")
         self.total_weight = total.value
-        self.labels = None if weights is None else weights.sorted()
+        self.origin = Origin(feature_names=feature_names, label_names=words.names)
+        self._codes = {word: float(code) for code, word in enumerate(words.names or ())}
+        self.labels: list[tuple[float, float]] | None = None
+        if weights is not None:
+            found, totals = zip(*weights.sorted(), strict=True)
+            self.labels = sorted(zip(words.final(np.array(found)).tolist(), totals, strict=True))
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self.n, self.chunks = int(self._starts[-1]), len(sizes)
 
@@ -93,7 +102,7 @@ class ChunkFeed:
             canonical(matrix.indices, np.uint32),
             canonical(matrix.indptr, np.int64),
         )
-        labels = np.asarray(y, dtype=np.float64)
+        labels = self._numbers(y, k)
         share = np.ones(labels.shape) if weight is None else np.asarray(weight, dtype=np.float64)
         if labels.shape != (matrix.shape[0],) or share.shape != labels.shape:
             raise InputError(
@@ -104,6 +113,15 @@ class ChunkFeed:
                 f"{self.name}: chunk {k} has other labels or weights than before: not finite, or negative"
             )
         return Chunk(rows, canonical(labels, np.float64), canonical(share, np.float64), span)
+
+    def _numbers(self, y: Any, k: int) -> Floats:
+        """The labels of a chunk as numbers: codes where they are words."""
+        try:
+            if self.origin.label_names is None:
+                return np.asarray(y, dtype=np.float64)
+            return np.array([self._codes[word] for word in np.asarray(y).tolist()])
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"{self.name}: chunk {k} has other labels than before") from None
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:
         """Labels and weights of a chunk."""
@@ -137,6 +155,7 @@ def scan_feed(feed: Feed) -> Iterator[Table]:
             chunk.weight,
             feed.origin.feature_names,
             first=chunk.span.start,
+            label_names=feed.origin.label_names,
         )
 
 
@@ -145,5 +164,5 @@ def read_feed(feed: Feed) -> Table:
     if isinstance(feed, StoreFeed):
         return feed.store.read()
     tables = list(scan_feed(feed))
-    weights = [np.ones(table.y.size) if table.weight is None else table.weight for table in tables]
+    weights = [np.ones(table.n) if table.weight is None else table.weight for table in tables]
     return replace(joined(tables), weight=np.concatenate(weights), digests=feed.origin.digests)

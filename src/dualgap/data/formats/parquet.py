@@ -1,4 +1,6 @@
-"""Parquet files: one column is the label, one may be the weight, all others are numeric features."""
+"""Parquet files: one column is the label (numbers or words), one may be the weight, all others are numeric
+features.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ import scipy.sparse as sp
 
 from ...runtime.errors import InputError
 from ..table import Table, in_columns, joined
+from ..words import check_words, coded
 from . import ReadOptions, WriteOptions
 from .arrow.store import arrow
 from .feeds import ChunkFeed
@@ -30,7 +33,8 @@ def parquet_feed(
     paths : path or paths
         The files, in the order in which their rows count.
     label : str
-        The column that holds the labels. All others must hold numbers: they are the features, in their order.
+        The column that holds the labels, numbers or words. All others must hold numbers: they are the
+        features, in their order.
     weight : str, optional
         The column that holds the weights of the rows.
     """
@@ -71,13 +75,12 @@ class Parquet:
         total = max(_opened(path).metadata.num_rows, 1)
         names, first = tuple(columns.features), 0
         for X, y, weight in _chunks(path, columns):
-            labels = np.asarray(y, dtype=np.float64)
+            codes, words = coded(y, str(path))
             share = None if weight is None else np.asarray(weight, dtype=np.float64)
-            table = Table(
-                path, X, labels, None, share, names, first=first, done=(first + labels.size) / total
-            )
+            done = (first + codes.size) / total
+            table = Table(path, X, codes, None, share, names, first=first, done=done, label_names=words)
             yield in_columns(table, options.n_features, options.too_wide)
-            first += labels.size
+            first += codes.size
 
     def feed(self, path: Path, options: ReadOptions) -> ChunkFeed:
         """The rows for training from disk."""
@@ -105,9 +108,10 @@ def _chunks(file: Path, columns: _Columns) -> Iterator[tuple[Any, Any, Any]]:
     wanted = [*features, *(name for name in (label, weight) if name is not None)]
     for batch in _opened(file).iter_batches(_ROWS, columns=wanted):
         if batch.num_rows:
-            X = np.column_stack([_numbers(file, batch, name) for name in features])
-            y = np.zeros(batch.num_rows) if label is None else _numbers(file, batch, label)
-            yield sp.csr_array(X), y, None if weight is None else _numbers(file, batch, weight)
+            X = np.column_stack([_numbers(file, batch.column(name), name) for name in features])
+            y = np.zeros(batch.num_rows) if label is None else _labels(file, batch.column(label), label)
+            share = None if weight is None else _numbers(file, batch.column(weight), weight)
+            yield sp.csr_array(X), y, share
 
 
 def _opened(file: Path) -> Any:
@@ -129,10 +133,9 @@ def _columns(files: list[Path], label: str, weight: str | None, *, labelled: boo
     first: list[str] = []
     for file in files:
         found = _opened(file).schema_arrow.names
-        if not labelled and label not in found:
-            return _Columns(
-                [name for name in found if name != weight], None, weight if weight in found else None
-            )
+        if not labelled:
+            features = [name for name in found if name not in (label, weight)]
+            return _Columns(features, None, weight if weight in found else None)
         for name in (label, weight):
             if name is not None and name not in found:
                 raise InputError(f"{file}: there is no column {name!r}; there are: {', '.join(found[:8])}")
@@ -145,13 +148,33 @@ def _columns(files: list[Path], label: str, weight: str | None, *, labelled: boo
     return _Columns(features, label, weight)
 
 
-def _numbers(file: Path, batch: Any, name: str) -> Any:
+def _labels(file: Path, column: Any, name: str) -> Any:
+    """Labels as numbers or as words."""
     pa = arrow()
-    column = batch.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        return _numbers(file, column, name)
+    _refuse_gaps(file, column, name)
+    try:
+        words = column.to_pylist()
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: column {name!r} holds labels that are not UTF-8 text") from None
+    check_words(set(words), f"{file}: column {name!r}")
+    return np.array(words, dtype=object)
+
+
+def _numbers(file: Path, column: Any, name: str) -> Any:
+    pa = arrow()
     kind = column.type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         raise InputError(f"{file}: column {name!r} holds {kind}, and not numbers; encode it or leave it out")
-    if column.null_count:
-        raise InputError(f"{file}: column {name!r} has missing values; fill them in or leave the rows out")
+    _refuse_gaps(file, column, name)
     numbers = column.to_numpy(zero_copy_only=False)
     return numbers if numbers.dtype == np.float32 else numbers.astype(np.float64)
+
+
+def _refuse_gaps(file: Path, column: Any, name: str) -> None:
+    if column.null_count:
+        raise InputError(f"{file}: column {name!r} has missing values; fill them in or leave the rows out")

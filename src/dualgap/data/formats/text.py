@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...runtime.decimals import Bytes
 from ...runtime.errors import InputError
 from ...runtime.paths import kind_of_path
 from .compression import COMPRESSIONS, Compression, DamageError, Unpacked
+
+if TYPE_CHECKING:
+    from ...runtime.decimals import Bytes  # brings kernels that only text needs
 
 PIECE = 1_000_000  # bytes: long against the start of a task, short against the arrays that it fills
 STDIN = Path("-")

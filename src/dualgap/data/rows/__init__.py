@@ -1,15 +1,14 @@
 """Rows: CSR, WideCSR (very many columns) or Dense. Nothing outside this package asks which.
 
 Methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``entry(i, k)``
-(the k-th of them), ``square(i)`` (squared length), ``columns_sorted`` and ``validate`` (when rows are first
-seen), and, some visits ahead, ``prefetch_offsets(i)``, ``prefetch_row(i)`` (which reads these offsets) and
-``prefetch_weights(i, w)`` (the entries of w at the row's first columns). Sums run in float64 whatever the
-values are stored in.
+(the k-th of them), and, some visits ahead, ``prefetch_rows(far, near)`` (the offsets of one row, and what
+they tell of another) and ``prefetch_weights(i, w)`` (the entries of w at the row's first columns). Sums run
+in float64 whatever the values are stored in.
 """
 
 from __future__ import annotations
 
-from .batch import Batch, Rows, entry_count, row_count, slice_rows
+from .batch import Batch, Rows, entries_where, entry_count, row_count, slice_rows
 from .csr import CSR, MANY, WideCSR
 from .dense import Dense
 from .validation import Validated, as_rows, squared_lengths, squares
@@ -23,6 +22,7 @@ __all__ = [
     "Validated",
     "WideCSR",
     "as_rows",
+    "entries_where",
     "entry_count",
     "row_count",
     "slice_rows",

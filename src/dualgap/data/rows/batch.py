@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from ...runtime.arrays import Floats
 from .csr import CSR
@@ -30,6 +32,13 @@ def slice_rows(rows: Rows, first: int, last: int) -> Rows:
     if isinstance(rows, CSR):
         return type(rows)(rows.values, rows.columns, rows.starts[first : last + 1])
     return Dense(rows.matrix[first:last])
+
+
+def entries_where(rows: Rows, chosen: Any) -> int:
+    """The number of stored entries of the chosen rows, one truth value a row."""
+    if isinstance(rows, CSR):
+        return int(np.sum(np.diff(rows.starts), where=chosen))
+    return int(np.count_nonzero(chosen) * rows.matrix.shape[1])
 
 
 def entry_count(rows: Rows) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...runtime.arrays import Columns, Floats, Offsets, Values
 from ...runtime.jit import kernel_type, prefetch
-from .common import BROKEN, LINE, UNORDERED, sum_of_squares
+from .common import LINE
 
 MANY = 400_000  # columns: a model of so many numbers does not stay in the caches
 _AHEAD = 64  # entries by which those of w are prefetched
@@ -56,60 +56,15 @@ class CSR(NamedTuple):
         p = self.starts[i] + k
         return self.columns[p], np.float64(self.values[p])
 
-    def square(self, i: int) -> float:
-        """``|x_i|^2``."""
-        return sum_of_squares(self.values[self.starts[i] : self.starts[i + 1]])
-
-    def columns_sorted(self, width: int, first: int, last: int) -> bool:
-        """Whether the columns of rows first to last - 1 exist and ascend within each row.
-
-        The loops are simple enough for vector instructions.
-        """
-        for i in range(first, last):
-            if not 0 <= self.starts[i] <= self.starts[i + 1] <= self.columns.shape[0]:
-                return False
-        begin = self.starts[first]
-        columns = self.columns[begin : self.starts[last]]  # a slice: its indices are known not to be negative
-        size = columns.shape[0]
-        if size == 0:
-            return True
-        falls, highest = 0, columns[0]
-        for p in range(1, size):
-            falls += columns[p] <= columns[p - 1]
-        for p in range(1, size):  # apart: in one loop they take longer
-            highest = max(highest, columns[p])
-        for i in range(first + 1, last):  # from one row to the next columns may fall
-            p = self.starts[i] - begin
-            if 0 < p < size and p != self.starts[i - 1] - begin:
-                falls -= columns[p] <= columns[p - 1]
-        return bool(falls == 0 and highest < width)
-
-    def validate(self, i: int, width: int, columns_sorted: bool) -> tuple[int, float]:
-        """The fault of a row's columns (0 if there is none, as for sorted columns), and ``|x_i|^2``."""
-        first, last = self.starts[i], self.starts[i + 1]
-        if first < 0 or first > last or last > self.columns.shape[0]:
-            return BROKEN, 0.0
-        fault = 0
-        before = np.int64(-1)
-        for p in range(first, first if columns_sorted else last):
-            column = np.int64(self.columns[p])
-            if column >= width:
-                return BROKEN, 0.0
-            if column <= before:
-                fault = UNORDERED
-            before = column
-        return fault, self.square(i)
-
-    def prefetch_offsets(self, i: int) -> None:
-        """Prefetch the offsets of the row."""
-        prefetch(self.starts, i)
-
-    def prefetch_row(self, i: int) -> None:
-        """Prefetch the entries of the row; its offsets must be in the cache."""
-        for p in range(self.starts[i], self.starts[i + 1], LINE):
+    def prefetch_rows(self, far: int, near: int) -> None:
+        """Prefetch the offsets of row ``far`` and the entries of row ``near``, whose offsets are at hand."""
+        prefetch(self.starts, far)
+        p, end = self.starts[near], self.starts[near + 1]
+        while p < end:
             prefetch(self.columns, p)
             prefetch(self.values, p)
             prefetch(self.values, p + LINE // 2)  # they may take 8 bytes each
+            p += LINE
 
     def prefetch_weights(self, i: int, w: Floats) -> None:
         """Nothing: w stays in the caches."""
@@ -156,6 +111,6 @@ class WideCSR(CSR):
 
     def prefetch_weights(self, i: int, w: Floats) -> None:
         """Prefetch the entries of w at the first columns; ``dot`` and ``add`` prefetch the others."""
-        first = self.starts[i]
-        for p in range(first, min(first + _AHEAD, self.starts[i + 1])):
+        first, end = self.starts[i], self.starts[i + 1]
+        for p in range(first, end if end < first + _AHEAD else first + _AHEAD):
             prefetch(w, self.columns[p])

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...runtime.arrays import Floats, Values
-from ...runtime.jit import kernel, kernel_type, prefetch
-from .common import LINE, sum_of_squares
+from ...runtime.jit import inner, kernel_type, prefetch
+from .common import LINE
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz"})
+@inner(fastmath={"reassoc", "contract", "nsz"})
 def _dense_dot(row: Values, w: Floats) -> float:
     """``<w, x>``. Reassociation allows vector instructions, which are 3 to 6 times as fast."""
     total = 0.0
@@ -37,31 +37,17 @@ class Dense(NamedTuple):
 
     def count(self, i: int) -> int:
         """The number of stored entries."""
-        return int(self.matrix.shape[1])
+        return self.matrix.shape[1]  # type: ignore[no-any-return]
 
     def entry(self, i: int, k: int) -> tuple[int, float]:
         """Column and value of the k-th stored entry."""
         return np.uint32(k), np.float64(self.matrix[i, k])  # type: ignore[return-value]
 
-    def square(self, i: int) -> float:
-        """``|x_i|^2``."""
-        return sum_of_squares(self.matrix[i])
-
-    def columns_sorted(self, width: int, first: int, last: int) -> bool:
-        """True: every row has all columns."""
-        return True
-
-    def validate(self, i: int, width: int, columns_sorted: bool) -> tuple[int, float]:
-        """No fault, and ``|x_i|^2``."""
-        return 0, self.square(i)
-
-    def prefetch_offsets(self, i: int) -> None:
-        """Nothing: the position of a row is computed."""
-
-    def prefetch_row(self, i: int) -> None:
-        """Prefetch the head of the row; the processor's own prefetcher sees the rest coming."""
-        for j in range(0, min(self.matrix.shape[1], 8 * LINE), LINE):
-            prefetch(self.matrix[i], j)
+    def prefetch_rows(self, far: int, near: int) -> None:
+        """Prefetch the head of row ``near``; the processor's own prefetcher sees the rest coming."""
+        width = self.matrix.shape[1]
+        for j in range(0, width if width < 8 * LINE else 8 * LINE, LINE):
+            prefetch(self.matrix[near], j)
 
     def prefetch_weights(self, i: int, w: Floats) -> None:
         """Nothing: w is read in order, which the processor's own prefetcher sees coming."""

@@ -1,4 +1,7 @@
-"""From a matrix of the user to rows: one pass finds every fault and the squared lengths."""
+"""From a matrix of the user to rows: faults are found, and the squared lengths.
+
+This is NumPy where it can be: what looks at the rows once must not take longer to compile than to run.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...runtime.arrays import Floats, canonical
+from ...runtime.arrays import Floats, Offsets, Values, canonical
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.threads import in_threads
@@ -17,7 +20,7 @@ from .common import BROKEN, EXTREME, NOT_FINITE, UNORDERED
 from .csr import CSR, MANY, WideCSR
 from .dense import Dense
 
-_STRETCH = 256  # rows that are validated at a time
+_STRETCH = 50_000  # columns that are looked at at a time, so that they stay in the cache
 _SHARE = 250_000  # entries that make a thread worth its start
 
 
@@ -67,13 +70,20 @@ def squared_lengths(rows: Rows, width: int, first: int = 0) -> Floats:
     return canonical(squares, np.float64)
 
 
-@kernel
-def squares(rows: Any, count: int) -> Floats:
-    """``|x_i|^2`` of rows that have been validated before."""
+def squares(rows: Rows, count: int) -> Floats:
+    """``|x_i|^2`` of the first rows, which have been validated before."""
     found = np.empty(count)
-    for i in range(count):
-        found[i] = rows.square(i)
+    _fill_squares(*_stretches(rows, 0, count), found)
     return found
+
+
+def _stretches(rows: Rows, first: int, last: int) -> tuple[Values, Offsets]:
+    """The values of rows first to last - 1 as one array, and where each row begins in it."""
+    if isinstance(rows, CSR):
+        return rows.values, rows.starts[first : last + 1]
+    width = rows.matrix.shape[1]
+    starts = np.arange(first * width, last * width + 1, max(width, 1))
+    return rows.matrix.reshape(-1), canonical(starts if width else np.zeros(last - first + 1), np.int64)
 
 
 def _value_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
@@ -142,35 +152,82 @@ def _validated(rows: Rows, width: int, threads: int) -> tuple[Floats, int, int]:
     return squares, worst, min((row for fault, row in found if fault == worst), default=-1)
 
 
-@kernel
-def _validate(rows: Any, width: int, squares: Floats, first: int, last: int) -> tuple[int, int]:
+def _validate(rows: Rows, width: int, squares: Floats, first: int, last: int) -> tuple[int, int]:
     """Fill in the squared lengths of rows; return their worst fault and the first row with it, or (0, -1)."""
-    worst, where = 0, -1
-    for begin in range(first, last, _STRETCH):  # these rows stay in the cache while they are read repeatedly
-        end = min(begin + _STRETCH, last)
-        columns_sorted = rows.columns_sorted(width, begin, end)
-        for i in range(begin, end):
-            fault, squares[i] = rows.validate(i, width, columns_sorted)
-            if fault != BROKEN and not 1e-200 <= squares[i] <= 1e200:  # NaN fails this too
-                fault = max(fault, _fault_of_values(rows, i))
-            if fault > worst:
-                worst, where = fault, i
-            if fault == BROKEN:
-                return worst, where
-    return worst, where
+    fault, row = _fault_of_columns(rows, width, first, last) if isinstance(rows, CSR) else (0, -1)
+    if fault == BROKEN:
+        return fault, row
+    _fill_squares(*_stretches(rows, first, last), squares[first:last])
+    sound = (squares[first:last] >= 1e-200) & (squares[first:last] <= 1e200)  # NaN is not
+    if not sound.all():
+        some = first + np.flatnonzero(~sound)
+        if isinstance(rows, CSR):
+            some = some[rows.starts[some] < rows.starts[some + 1]]  # rows without an entry are sound as well,
+        else:
+            some = some[rows.matrix[some].any(axis=1)]  # and so are zeros
+        fault, row = max((fault, row), _fault_of_values(rows, some)) if some.size else (fault, row)
+    return fault, row
+
+
+def _fault_of_columns(rows: CSR, width: int, first: int, last: int) -> tuple[int, int]:
+    """The fault of offsets and columns of rows first to last - 1, and the first row that is broken, or -1."""
+    starts = rows.starts[first : last + 1]
+    wrong = (starts[:-1] < 0) | (starts[:-1] > starts[1:]) | (starts[1:] > rows.columns.shape[0])
+    count = int(np.argmax(wrong)) if wrong.any() else last - first  # rows before the first with wrong offsets
+    begin, end = (int(starts[0]), int(starts[count])) if count else (0, 0)
+    columns, falls = rows.columns[begin:end], 0
+    for p in range(0, end - begin, _STRETCH):
+        some = columns[p : p + _STRETCH + 1]
+        if some.max() >= width:
+            place = begin + p + int(np.argmax(some >= width))
+            return BROKEN, first + int(np.searchsorted(starts[: count + 1], place, side="right")) - 1
+        falls += int(np.count_nonzero(some[1:] <= some[:-1]))
+    if count < last - first:
+        return BROKEN, first + count
+    begins = starts[1:-1][starts[1:-1] > starts[:-2]] - begin  # from one row to the next columns may fall
+    begins = begins[begins < end - begin]
+    falls -= int(np.count_nonzero(columns[begins] <= columns[begins - 1]))
+    return (UNORDERED, -1) if falls else (0, -1)
 
 
 @kernel
-def _fault_of_values(rows: Any, i: int) -> int:
-    """The fault of a row whose squared length is out of range; none if all of its values are 0."""
-    fault = 0
-    for k in range(rows.count(i)):
-        _, value = rows.entry(i, k)
-        if not np.isfinite(value):
-            return NOT_FINITE
-        if value != 0.0:
-            fault = EXTREME
-    return fault
+def _fill_squares(values: Values, starts: Offsets, squares: Floats) -> None:
+    """``squares[i] = |x_i|^2``, each in four partial sums; the same for a row alone and within its matrix."""
+    for i in range(squares.shape[0]):
+        t0 = t1 = t2 = t3 = 0.0
+        p, end = starts[i], starts[i + 1]
+        while p < end:
+            v = np.float64(values[p])
+            t0 += v * v
+            if p + 4 <= end:
+                v = np.float64(values[p + 1])
+                t1 += v * v
+                v = np.float64(values[p + 2])
+                t2 += v * v
+                v = np.float64(values[p + 3])
+                t3 += v * v
+                p += 3
+            p += 1
+        squares[i] = (t0 + t1) + (t2 + t3)
+
+
+@kernel
+def _fault_of_values(rows: Any, some: Any) -> tuple[int, int]:
+    """The worst fault of rows whose squared lengths are out of range, and the first row with it, or (0, -1).
+    It is none where all values are 0.
+    """
+    worst, where = 0, -1
+    for i in some:
+        fault = 0
+        for k in range(rows.count(i)):
+            _, value = rows.entry(i, k)
+            if not np.isfinite(value):
+                return NOT_FINITE, i
+            if value != 0.0:
+                fault = EXTREME
+        if fault > worst:
+            worst, where = fault, i
+    return worst, where
 
 
 @kernel

@@ -38,7 +38,7 @@ from .shrinking import (
     SHRUNK,
     rebuild_active,
 )
-from .shrinking_sweeps import Manner, ShrinkingSweeper, Sweeps
+from .shrinking_sweeps import Manner, Search, ShrinkingSweeper, Sweeps
 from .start import dual_start
 from .sweeper import Subproblem
 
@@ -61,7 +61,7 @@ class State(NamedTuple):
 
     def at(self, **changes: Any) -> State:
         """The same with other values in the cursor."""
-        return self._replace(sweeps=self.sweeps._replace(cursor=self.sweeps.cursor._replace(**changes)))
+        return self._replace(sweeps=self.sweeps.at(**changes))
 
 
 @dataclass(frozen=True)
@@ -101,21 +101,21 @@ class DCD(Solver[State]):
         if news is not None:  # w(beta), computed anew: rounding errors do not accumulate
             state.w[:] = news.w_of_dual
             state = self.take_news(problem, state.at(b=news.b), news)
-            if state.sweeps.cursor.settled:
+            if state.sweeps.search.settled:
                 return state, self._status(state)
-        elif self.pg_tol > 0.0:
-            state = state.at(settled=False)  # a run that is resumed finds anew what has ended it
+        elif self.pg_tol > 0.0:  # a run that is resumed finds anew what has ended it
+            state = state._replace(sweeps=state.sweeps.knowing(settled=False))
         w, beta, sweeps = state
         sweeps = self._sweeper(problem).sweep(Subproblem.of(problem), w, beta, sweeps, budget)
         state = State(w, beta, sweeps)
         return state, self._status(state)
 
     def _status(self, state: State) -> Status:
-        cursor = state.sweeps.cursor
+        cursor, settled = state.sweeps.cursor, state.sweeps.search.settled
         ended = None
-        if cursor.settled and self.pg_tol == 0.0:
+        if settled and self.pg_tol == 0.0:
             ended = Reason("optimal", "no row can be improved any further in float64")
-        elif cursor.settled:
+        elif settled:
             ended = Reason(
                 "pg_tol", f"the projected gradients of all rows range within pg_tol={self.pg_tol:g}"
             )
@@ -133,22 +133,22 @@ class DCD(Solver[State]):
         cursor = sweeps.cursor
         sweeps.anchor[:] = news.w_of_dual
         shrinking = self.shrinking and cursor.foresight == 0.0
-        active, high, low = rebuild_active(source.y, problem.loss, news.scores, state.beta, sweeps, shrinking)
+        active, high, low = rebuild_active(
+            source.y, problem.loss, news.scores, state.beta, sweeps.shrunk, shrinking
+        )
         position, scheduled = cursor.position, cursor.scheduled
         if position >= 0:
             coming = sweeps.schedule[position:scheduled]
             coming = coming[sweeps.cooldown[coming] != SHRUNK]
             position, scheduled = 0, coming.size
             sweeps.schedule[:scheduled] = coming
+        search = Search(settled=bool(high - low <= self.pg_tol), anchor_b=news.b)
+        state = state._replace(sweeps=sweeps._replace(search=search))
         return state.at(
             active=active,
             shrunk=0,
             scheduled=scheduled,
             position=position,
-            scanned=-1,
-            asked=False,
-            settled=bool(high - low <= self.pg_tol),
-            anchor_b=news.b,
             estimate=cursor.estimate.corrected(problem.total_weight, news),
         )
 
@@ -158,9 +158,10 @@ class DCD(Solver[State]):
 
     def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
-        cursor = state.sweeps.cursor  # rows that were all optimal are looked at again at once
-        moved = state.at(b=2.0 * cursor.b - centre, asked=cursor.asked or cursor.settled, settled=False)
-        return moved, cursor.b
+        b, search = state.sweeps.cursor.b, state.sweeps.search
+        sweeps = state.sweeps.knowing(asked=search.asked or search.settled, settled=False)
+        # rows that were all optimal are looked at again at once
+        return state._replace(sweeps=sweeps).at(b=2.0 * b - centre), b
 
     def recompute_primal(self, problem: Problem, state: State) -> State:
         """w(beta) computed anew, so that rounding errors do not accumulate."""

@@ -13,11 +13,9 @@ ask for an evaluation and when shrunk rows are worth another look. It never ente
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...core.problem import Evaluation
-from ...runtime.arrays import Floats
-from ...runtime.jit import kernel
 from ...training.states import Extended, state_class
 
 # samples of an estimate at least, or a 64th of the active rows, or all of them if they are fewer
@@ -50,15 +48,3 @@ class GapEstimate(NamedTuple):
         if 0.0 < gap < math.inf and 0.0 < self.gap < math.inf:
             correction = min(max(gap / self.gap, LEAST_CORRECTION), MOST_CORRECTION)
         return GapEstimate(self.tol, total_weight * found.dual, known=gap, correction=correction)
-
-
-@kernel
-def dual_value(loss: Any, scale: float, y: Floats, weight: Floats, beta: Floats, w: Floats) -> float:
-    """N D(beta) but for the bias, roughly: plain sums."""
-    total = 0.0
-    for i in range(y.shape[0]):
-        total -= weight[i] * loss.conjugate(y[i], beta[i])
-    square = 0.0
-    for j in range(w.shape[0]):
-        square += w[j] * w[j]
-    return total - 0.5 / scale * square

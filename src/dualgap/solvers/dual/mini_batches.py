@@ -191,7 +191,7 @@ def set_targets(
     entries = 0
     for k in range(picks.shape[0]):
         if k + AHEAD < picks.shape[0]:
-            rows.prefetch_row(picks[k + AHEAD])
+            rows.prefetch_rows(picks[k + AHEAD], picks[k + AHEAD])
         i = picks[k]
         score = rows.dot(i, v) + v_bias + factor * (rows.dot(i, h) + h_bias)
         low, high = loss.dual_bounds(y[i])
@@ -235,7 +235,7 @@ def add_moves(rows: Any, picks: Any, moves: Floats, factor: float, vector: Float
     entries = 0
     for k in range(picks.shape[0]):
         if k + AHEAD < picks.shape[0]:
-            rows.prefetch_row(picks[k + AHEAD])
+            rows.prefetch_rows(picks[k + AHEAD], picks[k + AHEAD])
         if moves[k] != 0.0:
             rows.add(picks[k], factor * moves[k], vector)
             entries += rows.count(picks[k])

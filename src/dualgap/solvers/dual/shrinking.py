@@ -22,12 +22,12 @@ above them), or SHRUNK, or ABSENT.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...runtime.arrays import Floats
-from ...runtime.jit import kernel
+from ...runtime.jit import inner, kernel
 
 EPOCHS_LEFT = 31  # the bits that hold how many epochs a row still cools down
 LEVELS = 5
@@ -35,67 +35,43 @@ SHRUNK, ABSENT = 255, 254  # removed for now; of weight 0
 ROUNDED_DOWN = 1.0 - 1e-6  # slack is kept in float32, and must not be rounded up
 
 
-@kernel
+@inner
 def projected_slope(left: float, right: float) -> float:
     """PG: the slope that is not yet 0 or blocked by a bound."""
     return right if right < 0.0 else (left if left > 0.0 else 0.0)
 
 
-@kernel
-def longer_cooldown(byte: Any) -> int:
-    """The byte of a row that is to cool down for twice as long as the last time."""
-    level = min(np.int64(byte) >> 5, LEVELS - 1) + 1  # type: ignore[operator]
-    return (level << 5) + (1 << level) - 1
+class Shrunk(NamedTuple):
+    """What a scan of the shrunk rows reads and changes; see `Sweeps`."""
+
+    active_rows: Any
+    cooldown: Any
+    slack: Any
+    anchor: Floats
 
 
-@kernel
-def remove_shrunk(active_rows: Any, active: int, cooldown: Any) -> int:
-    """Remove shrunk rows from the active ones; how many stay.
+class Place(NamedTuple):
+    """Where a scan of the shrunk rows begins."""
 
-    Those that stay move forward: swapping one in from the end would visit it unfetched.
-    """
-    kept = 0
-    for k in range(active):
-        i = active_rows[k]
-        if cooldown[i] != SHRUNK:
-            active_rows[kept] = i
-            kept += 1
-    return kept
-
-
-@kernel
-def schedule_epoch(active_rows: Any, active: int, cooldown: Any, schedule: Any) -> tuple[int, int]:
-    """Remove shrunk rows, and schedule those that have cooled down; how many are active, and how many
-    scheduled.
-    """
-    kept = scheduled = 0
-    for k in range(active):
-        i = active_rows[k]
-        if cooldown[i] == SHRUNK:
-            continue
-        active_rows[kept] = i
-        kept += 1
-        if cooldown[i] & EPOCHS_LEFT > 0:
-            cooldown[i] -= 1
-        else:
-            schedule[scheduled] = i
-            scheduled += 1
-    return kept, scheduled
+    b: float
+    anchor_b: float  # the bias of the anchor
+    active: int  # active rows
+    first: int  # the row to begin with
+    budget: int  # rows that may be read
 
 
 @kernel
 def scan_shrunk(
-    batch: Any, loss: Any, w: Floats, beta: Floats, state: Any, b: float, place: Any, budget: int
+    batch: Any, loss: Any, w: Floats, beta: Floats, lists: Shrunk, place: Place
 ) -> tuple[int, int, int, int]:
     """Restore shrunk rows that are no longer optimal, in the order of the data; read those of which it may be
     true.
 
-    ``place`` is the bias of the anchor, how many rows are active, and the row to begin with. Returns where it
-    stopped (-1: at the end), how many rows are active now, and the rows and entries it read.
+    Returns where it stopped (-1: at the end), how many rows are active now, and the rows and entries it read.
     """
     rows, y, _, squared_norms = batch
-    active_rows, cooldown, slack, anchor = state.active_rows, state.cooldown, state.slack, state.anchor
-    anchor_b, active, first = place
+    active_rows, cooldown, slack, anchor = lists
+    b, anchor_b, active, first, budget = place
     away = 0.0
     for j in range(w.shape[0]):
         away += (w[j] - anchor[j]) ** 2
@@ -113,9 +89,11 @@ def scan_shrunk(
         seen += 1
         read += rows.count(i)
         if left < 0.0 < right:
-            slack[i] = ROUNDED_DOWN * min(-left, right) - shift - np.sqrt(away * squared_norms[i])
+            least = right if right < -left else -left
+            slack[i] = ROUNDED_DOWN * least - shift - np.sqrt(away * squared_norms[i])
         else:
             cooldown[i] = 0
+            slack[i] = 0.0
             active_rows[active] = i
             active += 1
     return -1, active, seen, read
@@ -123,27 +101,29 @@ def scan_shrunk(
 
 @kernel
 def rebuild_active(
-    y: Floats, loss: Any, scores: Floats, beta: Floats, state: Any, shrinking: bool
+    y: Floats, loss: Any, scores: Floats, beta: Floats, lists: Shrunk, shrinking: bool
 ) -> tuple[int, float, float]:
     """Make active the rows that are not firmly at a bound or kink, and only those; how many, and the range of
     all PG.
     """
-    active_rows, cooldown, slack = state.active_rows, state.cooldown, state.slack
-    high, low = 0.0, 0.0
+    active_rows, cooldown, slack, _ = lists
+    high = low = 0.0
     active = 0
     for i in range(y.shape[0]):
-        if cooldown[i] == ABSENT:
+        byte = cooldown[i]
+        if byte == ABSENT:
             continue
         left, right = loss.dual_subdifferential(y[i], scores[i], beta[i])
         projected = projected_slope(left, right)
-        high = max(high, projected)
-        low = min(low, projected)
+        high = projected if projected > high else high
+        low = projected if projected < low else low
         if shrinking and left < 0.0 < right:
             cooldown[i] = SHRUNK
-            slack[i] = ROUNDED_DOWN * min(-left, right)
+            slack[i] = ROUNDED_DOWN * (right if right < -left else -left)
             continue
-        if cooldown[i] == SHRUNK:
+        if byte == SHRUNK:
             cooldown[i] = 0
+            slack[i] = 0.0
         active_rows[active] = i
         active += 1
     return active, high, low

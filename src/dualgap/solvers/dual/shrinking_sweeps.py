@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.fetching import fetch_ahead, fetch_number
+from ...data.fetching import FAR, NEAR
 from ...data.rows import Batch
-from ...runtime.arrays import Floats
+from ...runtime.arrays import Floats, Words
 from ...runtime.counts import Counts
-from ...runtime.jit import kernel
-from ...runtime.random import generator, shuffle_groups
+from ...runtime.jit import kernel, prefetch
+from ...runtime.random import below, generator
 from ...training.states import (
     Extended,
     ExtendedReals,
@@ -30,15 +30,16 @@ from ...training.states import (
     invariant,
     state_class,
 )
-from .gap_estimate import WINDOW, GapEstimate, dual_value
+from .gap_estimate import WINDOW, GapEstimate
 from .shrinking import (
     ABSENT,
+    EPOCHS_LEFT,
+    LEVELS,
     SHRUNK,
-    longer_cooldown,
+    Place,
+    Shrunk,
     projected_slope,
-    remove_shrunk,
     scan_shrunk,
-    schedule_epoch,
 )
 from .sweeper import Subproblem
 
@@ -57,22 +58,29 @@ class Gains(NamedTuple):
 
 @state_class
 class Cursor(NamedTuple):
-    """Where the sweeps stand, between visits or between epochs."""
+    """Where the sweeps stand, between visits or between epochs: what the kernel takes and hands back."""
 
     b: float
     active: int  # length of the part of ``active_rows`` in use; rows shrunk in this epoch are still in it
     shrunk: int = 0  # rows shrunk in this epoch
     scheduled: int = 0  # length of the part of ``schedule`` in use
     position: Position = -1  # the next one; -1 before an epoch is scheduled
-    scanned: Position = -1  # how many rows a scan of the shrunk ones has passed; -1 when there is none
-    anchor_b: Unknown = math.nan  # the bias of the anchor; NaN before there is one
-    gains: Gains = Gains()
     foresight: NotNegative = 0.0  # 1/r during a first epoch, else 0
-    asked: bool = False  # an evaluation was asked for since rows were last restored
     paused: bool = False  # the gap asked for seems reached, or the active rows are solved
-    settled: bool = False  # an evaluation found all rows within pg_tol, or none is left to move
+    solved: bool = False  # the gap of the active rows has fallen far, or none of them is left
+    gains: Gains = Gains()
     counts: Counts = Counts()
     estimate: GapEstimate = GapEstimate()
+
+
+@state_class
+class Search(NamedTuple):
+    """What is known of the shrunk rows."""
+
+    asked: bool = False  # an evaluation was asked for since rows were last restored
+    settled: bool = False  # an evaluation found all rows within pg_tol, or none is left to move
+    scanned: Position = -1  # how many rows a scan of the shrunk ones has passed; -1 when there is none
+    anchor_b: Unknown = math.nan  # the bias of the anchor; NaN before there is one
 
 
 @state_class
@@ -82,10 +90,39 @@ class Sweeps(NamedTuple):
     active_rows: RowNumbers  # uint32; the first ``cursor.active`` count, mostly in the order of the data
     schedule: RowNumbers  # uint32; the rows that this epoch visits, shuffled
     cooldown: Naturals  # uint8; see shrinking.py
-    slack: ExtendedReals  # float32; within this change of its score since the anchor a row stays shrunk
+    # float32; how far a shrunk row's score may move from the anchor's, to stay so; 0 for others
+    slack: ExtendedReals
     anchor: Floats  # w when all rows were last looked at
     rng: Generator
     cursor: Cursor
+    search: Search = Search()
+
+    @property
+    def lists(self) -> Lists:
+        """Those that visits read and change."""
+        return Lists(self.active_rows, self.schedule, self.cooldown, self.rng)
+
+    @property
+    def shrunk(self) -> Shrunk:
+        """Those that a look at the shrunk rows reads and changes."""
+        return Shrunk(self.active_rows, self.cooldown, self.slack, self.anchor)
+
+    def at(self, **changes: Any) -> Sweeps:
+        """The same with other values in the cursor."""
+        return self._replace(cursor=self.cursor._replace(**changes))
+
+    def knowing(self, **changes: Any) -> Sweeps:
+        """The same with other knowledge of the shrunk rows."""
+        return self._replace(search=self.search._replace(**changes))
+
+
+class Lists(NamedTuple):
+    """What visits read and change; see `Sweeps`."""
+
+    active_rows: Any
+    schedule: Any
+    cooldown: Any
+    rng: Words
 
 
 @invariant(Sweeps)
@@ -95,7 +132,7 @@ def _check(sweeps: Sweeps, extent: Extent) -> Iterator[tuple[bool, str]]:
     yield cursor.shrunk <= cursor.active, "cursor.shrunk is more than are active"
     yield cursor.scheduled <= room, "cursor.scheduled is beyond schedule"
     yield cursor.position <= cursor.scheduled, "cursor.position is beyond what is scheduled"
-    yield cursor.scanned <= extent.n, "cursor.scanned is beyond the rows"
+    yield sweeps.search.scanned <= extent.n, "search.scanned is beyond the rows"
     yield (
         extent.distinct_rows(sweeps.active_rows[: cursor.active]),
         "active_rows has a row twice, or one of weight 0",
@@ -107,7 +144,8 @@ def _check(sweeps: Sweeps, extent: Extent) -> Iterator[tuple[bool, str]]:
     )
     shrunk = int(np.count_nonzero(sweeps.cooldown == SHRUNK))
     # a scan appends the rows that it restores
-    yield cursor.scanned < 0 or cursor.active + shrunk <= room, "cursor.active counts rows that are shrunk"
+    fits = sweeps.search.scanned < 0 or cursor.active + shrunk <= room
+    yield fits, "cursor.active counts rows that are shrunk"
 
 
 class Manner(NamedTuple):
@@ -115,6 +153,7 @@ class Manner(NamedTuple):
 
     shrinking: bool
     group: int  # neighbours that are visited together
+    stop: int = 0  # visits at which it ends
 
 
 @dataclass(frozen=True)
@@ -142,18 +181,53 @@ class ShrinkingSweeper:
 
     def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, budget: int) -> Sweeps:
         """Visit rows until the budget is spent, the gap asked for seems reached, or the active rows are
-        solved.
+        solved. Shrunk rows are scanned where an evaluation was asked for and none came.
         """
-        cursor = sweep(*rows, w, beta, state, self.manner, budget)
-        return state._replace(cursor=cursor)
+        stop = state.cursor.counts.visits + budget
+        state, manner = state.at(paused=False), self.manner._replace(stop=stop)
+        while state.cursor.counts.visits < stop and not state.cursor.paused:
+            if state.search.scanned >= 0:
+                state = _scan(rows, w, beta, state, stop)
+                if state.search.scanned >= 0 or state.search.settled:
+                    break
+            state = state._replace(cursor=sweep(*rows, w, beta, state.lists, state.cursor, manner))
+            if state.cursor.solved and state.search.asked and manner.shrinking:
+                state = _begin_scan(state)
+            elif state.cursor.solved:
+                state = state.at(paused=True).knowing(asked=True)
+        return state
+
+
+def _begin_scan(state: Sweeps) -> Sweeps:
+    """The state before a scan of the shrunk rows."""
+    here = state.active_rows[: state.cursor.active]
+    here = here[state.cooldown[here] != SHRUNK]
+    state.active_rows[: here.size] = here
+    estimate = state.cursor.estimate._replace(known=math.inf)
+    state = state.at(active=here.size, shrunk=0, position=-1, estimate=estimate)
+    return state.knowing(asked=False, scanned=0)
+
+
+def _scan(rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, stop: int) -> Sweeps:
+    """Look at shrunk rows until ``stop`` visits are reached, and restore those that are not optimal."""
+    cursor = state.cursor
+    if math.isnan(state.search.anchor_b):
+        state = state.knowing(anchor_b=cursor.b)
+        state.anchor[:] = w
+    visits, updates, entries = cursor.counts
+    place = Place(cursor.b, state.search.anchor_b, cursor.active, state.search.scanned, stop - visits)
+    scanned, active, seen, read = scan_shrunk(rows.batch, rows.loss, w, beta, state.shrunk, place)
+    gains = cursor.gains._replace(since=cursor.gains.since + seen)
+    state = state.at(active=active, gains=gains, counts=Counts(visits + seen, updates, entries + read))
+    return state.knowing(scanned=scanned, settled=scanned < 0 and active == 0)
 
 
 @kernel
 def sweep(
-    batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, state: Any, manner: Any, budget: int
+    batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, lists: Lists, cursor: Cursor, manner: Any
 ) -> Cursor:
-    """Epochs over the active rows, until ``budget`` rows are visited, the gap asked for seems reached, or the
-    gap of the active rows has fallen to SOLVED times what it was when rows were last restored.
+    """Epochs over the active rows, until ``manner.stop`` rows are visited, the gap asked for seems reached,
+    or the gap of the active rows has fallen to SOLVED times what it was when rows were last restored.
 
     For row i with q = c_i (scale |x_i|^2 + bias_rate), the curvature of the dual along beta_i per unit of
     c_i/N:
@@ -164,62 +238,64 @@ def sweep(
     """
     rows, y, weight, squared_norms = batch
     scale, centre, bias_rate = geometry
-    shrinking, group = manner
-    active_rows, schedule, cooldown, slack = state.active_rows, state.schedule, state.cooldown, state.slack
-    anchor, rng, cursor = state.anchor, state.rng, state.cursor
-    b, active, shrunk, scheduled, position = (
-        cursor.b,
-        cursor.active,
-        cursor.shrunk,
-        cursor.scheduled,
-        cursor.position,
-    )
-    scanned, anchor_b, foresight, asked = cursor.scanned, cursor.anchor_b, cursor.foresight, cursor.asked
-    gained, since, usual = cursor.gains
-    visits, updates, entries = cursor.counts
-    tol, dual, tally, tallied, gap, known, correction = cursor.estimate
-    settled = cursor.settled
+    shrinking, group, stop = manner
+    active_rows, schedule, cooldown, rng = lists
+    b, active, shrunk, scheduled, position, foresight, paused, solved, gains, counts, estimate = cursor
+    gained, since, usual = gains
+    visits, updates, entries = counts
+    tol, dual, tally, tallied, gap, known, correction = estimate
     paused = solved = False
-    stop = visits + budget
-    while visits < stop and not paused:
-        if scanned >= 0:
-            if math.isnan(anchor_b):
-                anchor_b = b
-                anchor[:] = w
-            place = (anchor_b, active, scanned)
-            scanned, active, seen, read = scan_shrunk(batch, loss, w, beta, state, b, place, stop - visits)
-            visits += seen
-            since += seen
-            entries += read
-            if scanned >= 0:
-                break
-            settled = active == 0
-            if settled:
-                break
+    while True:
         if position < 0:
-            active, scheduled = schedule_epoch(active_rows, active, cooldown, schedule)
-            position = shrunk = 0
-            shuffle_groups(rng, schedule, scheduled, group if scheduled > FEW else 1)
-        while position < scheduled and visits < stop and not (paused or solved):
-            fetch_ahead(batch, schedule, position, scheduled)
-            fetch_number(beta, schedule, position, scheduled)
-            if position + 1 < scheduled:
-                rows.prefetch_weights(schedule[position + 1], w)
-            i = schedule[position]
+            kept = scheduled = position = shrunk = 0
+            for k in range(active):  # remove shrunk rows, and schedule those that have cooled down
+                row = active_rows[k]
+                byte = cooldown[row]
+                if byte != SHRUNK:
+                    active_rows[kept] = row
+                    kept += 1
+                    if byte & EPOCHS_LEFT > 0:
+                        cooldown[row] = byte - 1
+                    else:
+                        schedule[scheduled] = row
+                        scheduled += 1
+            active = kept
+            size = group if scheduled > FEW else 1
+            last = scheduled // size  # shuffle groups of neighbours (Fisher and Yates)
+            while last > 1:
+                there = size * below(rng, last)
+                last -= 1
+                here = size * last
+                for k in range(size):
+                    schedule[here + k], schedule[there + k] = schedule[there + k], schedule[here + k]
+        window = active if active < WINDOW else WINDOW if active >> 6 < WINDOW else active >> 6
+        end = position + stop - visits
+        end = end if end < scheduled else scheduled
+        while position < end:
+            ahead = schedule[position + FAR if position + FAR < scheduled else scheduled - 1]
+            prefetch(beta, ahead)
+            prefetch(y, ahead)
+            prefetch(weight, ahead)
+            prefetch(squared_norms, ahead)
+            near = schedule[position + NEAR if position + NEAR < scheduled else scheduled - 1]
+            rows.prefetch_rows(ahead, near)
+            i = np.int64(schedule[position])
             position += 1
+            if position < scheduled:
+                rows.prefetch_weights(np.int64(schedule[position]), w)
+            label, c, before = y[i], weight[i], beta[i]
+            count = rows.count(i)
             score = rows.dot(i, w) + b
             visits += 1
-            entries += rows.count(i)
+            entries += count
             stretch = 1.0
             if foresight > 0.0:
                 stretch = (1.0 + foresight) / (1.0 + foresight * visits / active)
                 score = centre + stretch * (score - centre)
             elif visits & 3 == 0:
-                tally += weight[i] * (
-                    loss.value(y[i], score) + loss.conjugate(y[i], beta[i]) + beta[i] * score
-                )
+                tally += c * (loss.value(label, score) + loss.conjugate(label, before) + before * score)
                 tallied += 1
-                if tallied >= max(active >> 6, min(active, WINDOW)):
+                if tallied >= window:
                     gap = tally / tallied * (active - shrunk)
                     tally, tallied = 0.0, 0
                     paused = correction * gap <= tol * dual
@@ -227,59 +303,58 @@ def sweep(
                         solved = gap <= SOLVED * known
                     else:
                         known = gap
-            low, high = loss.dual_subdifferential(y[i], score, beta[i])
+                    if paused or solved:
+                        end = position  # with this visit
+            low, high = loss.dual_subdifferential(label, score, before)
             if shrinking and foresight == 0.0 and low < 0.0 < high:
                 cooldown[i] = SHRUNK
-                slack[i] = 0.0
                 shrunk += 1
                 continue
             projected = projected_slope(low, high)
             gain = 0.0
             if projected != 0.0:
-                q = stretch * weight[i] * (scale * squared_norms[i] + bias_rate)
-                best = loss.dual_prox(y[i], score, beta[i], q)
-                move = weight[i] * (best - beta[i])
+                q = stretch * c * (scale * squared_norms[i] + bias_rate)
+                best = loss.dual_prox(label, score, before, q)
+                move = c * (best - before)
                 if move != 0.0:
                     gain = abs(projected * move)
                     beta[i] = best
                     rows.add(i, scale * move, w)
                     b += bias_rate * move
                     updates += 1
-                    entries += rows.count(i)
+                    entries += count
             if shrinking:
                 gained += gain
-                cooldown[i] = longer_cooldown(cooldown[i]) if gain < usual else 0
+                level = (cooldown[i] >> 5) + 1  # twice as long as the last time
+                level = level if level < LEVELS else LEVELS
+                cooldown[i] = (level << 5) + (1 << level) - 1 if gain < usual else 0
         if position >= scheduled:
             position = -1
             foresight = 0.0
             if tol > 0.0 and 2 * (visits - since) > y.shape[0]:
-                dual = dual_value(loss, scale, y, weight, beta, w)
+                dual = 0.0  # N D(beta) but for the bias, roughly: plain sums
+                for k in range(y.shape[0]):
+                    dual -= weight[k] * loss.conjugate(y[k], beta[k])
+                square = 0.0
+                for k in range(w.shape[0]):
+                    square += w[k] * w[k]
+                dual -= 0.5 / scale * square
             if visits > since:
                 usual = gained / (visits - since)
                 gained, since = 0.0, visits
-        if solved or active == shrunk:
-            solved = False
-            if asked and shrinking:
-                asked = False
-                scanned = 0
-                known = np.inf
-                active, position = remove_shrunk(active_rows, active, cooldown), -1
-                shrunk = 0
-            else:
-                asked = paused = True
+        solved = solved or active == shrunk
+        if solved or paused or visits >= stop:
+            break
     return Cursor(
-        b=b,
-        active=active,
-        shrunk=shrunk,
-        scheduled=scheduled,
-        position=position,
-        scanned=scanned,
-        anchor_b=anchor_b,
-        gains=Gains(gained, since, usual),
-        foresight=foresight,
-        asked=asked,
-        paused=paused,
-        settled=settled,
-        counts=Counts(visits, updates, entries),
-        estimate=GapEstimate(tol, dual, tally, tallied, gap, known, correction),
+        b,
+        active,
+        shrunk,
+        scheduled,
+        position,
+        foresight,
+        paused,
+        solved,
+        Gains(gained, since, usual),
+        Counts(visits, updates, entries),
+        GapEstimate(tol, dual, tally, tallied, gap, known, correction),
     )

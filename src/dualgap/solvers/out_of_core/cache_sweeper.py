@@ -110,13 +110,12 @@ def _fetch_ahead(batch: Any, beta: Floats, ids: Offsets, order: Any, position: i
     whose duals are found by their numbers.
     """
     ahead = order[min(position + FAR, size - 1)]
-    batch.rows.prefetch_offsets(2 * ahead)
     prefetch(ids, ahead)
     prefetch(batch.y, ahead)
     prefetch(batch.weight, ahead)
     prefetch(batch.squared_norms, ahead)
     near = order[min(position + NEAR, size - 1)]
-    batch.rows.prefetch_row(2 * near)
+    batch.rows.prefetch_rows(2 * ahead, 2 * near)
     prefetch(beta, ids[near])
 
 

@@ -38,7 +38,7 @@ from .rates import CONSTANT, Rate, make_rate
 from .state import State, begin_epoch
 
 if TYPE_CHECKING:
-    from ...training.outcome import Outcome
+    from ...training.outcome import Result
 
 
 @state_class
@@ -149,7 +149,7 @@ class Perceptron(Descent):
         return super().for_stream()
 
 
-def vote(outcome: Outcome, X: Any) -> Floats:
+def vote(outcome: Result, X: Any) -> Floats:
     """The votes of all iterates on the rows of X: the part for +1 less the part for -1."""
     solver, problem = outcome.solver, outcome.problem
     if not isinstance(solver, Perceptron) or not solver.voted:
@@ -209,7 +209,8 @@ def _count_votes(
     gain = rho2 + bias_step
     dense = np.zeros(d)
     for row in range(votes.shape[0]):
-        dense[:] = 0.0
+        for j in range(d):
+            dense[j] = 0.0
         rows.add(row, 1.0, dense)
         score = 0.0
         for k in range(mistakes.shape[0]):

@@ -78,7 +78,8 @@ def _lengths(rows: Any, inverse: Floats, n: int, d: int) -> Floats:
                 column, value = rows.entry(i, k)
                 total += value * value * inverse[column, 0]
         else:
-            dense[:] = 0.0
+            for j in range(d):
+                dense[j] = 0.0
             rows.add(i, 1.0, dense)
             for k in range(rows.count(i)):
                 column, value = rows.entry(i, k)

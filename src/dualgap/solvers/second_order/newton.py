@@ -30,7 +30,7 @@ from ...runtime.counts import Counts
 from ...training.solver import Capabilities, Solver, Status
 from ...training.states import Natural, state_class
 from ..dual.start import dual_start
-from .quadratic import SAMPLE, Quadratic
+from .quadratic import SAMPLE, Quadratic, with_bias
 from .smoothed_losses import (
     Direction,
     Smoothing,
@@ -63,7 +63,7 @@ class State(NamedTuple):
     @property
     def place(self) -> Floats:
         """w and b as one vector."""
-        return np.append(self.w, self.b)
+        return with_bias(self.w, self.b)
 
 
 class Gradient(NamedTuple):
@@ -157,10 +157,10 @@ def _gradient(problem: Problem, state: State, news: Evaluation | None) -> Gradie
     beta = duals(problem, smoothing, state.scores) if news is None or kinks else np.zeros(0)
     if news is None:
         scores, entries, value = state.scores, problem.source.nnz, problem.value_at_zero
-        of_dual = np.append(*problem.model_of(beta, state.b))
+        of_dual = with_bias(*problem.model_of(beta, state.b))
     else:
         scores, entries, value = news.scores, 0, news.primal
-        of_dual = np.append(news.w_of_dual, news.b)
+        of_dual = with_bias(news.w_of_dual, news.b)
     if kinks and _is_near(problem, place - of_dual, scores, beta):
         smoothing = Smoothing(GAMMA_FALL * smoothing.gamma, beta)
         shift = fitted_bias(problem, smoothing, scores)
@@ -169,7 +169,7 @@ def _gradient(problem: Problem, state: State, news: Evaluation | None) -> Gradie
         change = duals(problem, smoothing, scores)
         change -= beta
         w_move, b_move = problem.model_of(change, centre)
-        of_dual = np.append(of_dual[:-1] + w_move, of_dual[-1] + b_move - centre)
+        of_dual = with_bias(of_dual[:-1] + w_move, of_dual[-1] + b_move - centre)
         entries += changed_entries(problem, change)
     return Gradient(place, of_dual, scores, value, smoothing, entries)
 

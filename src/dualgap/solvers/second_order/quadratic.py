@@ -16,13 +16,14 @@ three quarters of them and more.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ...core.losses import smoothed_curvature
 from ...core.problem import Problem
+from ...data.rows import entries_where
 from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
@@ -37,6 +38,14 @@ WHOLE = 12  # the same where the sample may be all rows, because H is the same e
 CUBES = 240  # d^3, likewise: what the factors may cost
 
 
+def with_bias(w: Floats, b: float) -> Floats:
+    """w and b as one vector. (np.append takes five times as long for few columns.)"""
+    joined = np.empty(w.size + 1)
+    joined[:-1] = w
+    joined[-1] = b
+    return joined
+
+
 class Quadratic:
     """The model at the point of these scores; it counts the rows and entries that its products read."""
 
@@ -46,18 +55,19 @@ class Quadratic:
         self.lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
         self.strength = strength if strength < np.inf else 1.0
         self.exact = problem.loss.quadratic
-        self.ridge = np.append(np.full(self.source.d, problem.lam), self.strength)
+        self.ridge = with_bias(np.full(self.source.d, problem.lam), self.strength)
         self.h = np.empty(self.source.n)
         self.reused = np.zeros(self.source.n)
         self.visits = self.entries = self.products = 0
 
-        def visit(part: Part) -> Any:
-            scale, span = 1.0 / problem.total_weight, part.span
-            own = smoothing.of(part)
-            return np.array(_curvatures(part.batch, problem.loss, own, scores[span], scale, self.h[span]))
+        def visit(part: Part) -> int:
+            rows, y, weight, _ = part.batch
+            _, curvature = smoothing.of(part).duals_and_curvatures(y, problem.loss, scores[part.span])
+            self.h[part.span] = 1.0 / problem.total_weight * weight * curvature
+            return entries_where(rows, self.h[part.span] > 0.0)
 
-        curved, entries = self.source.reduce(visit, np.add)
-        self.curved, self.curved_entries = int(curved), int(entries)  # rows of h > 0, and what they hold
+        self.curved_entries = int(self.source.reduce(visit, add))  # of the rows of h > 0
+        self.curved = int(np.count_nonzero(self.h > 0.0))
 
     def promised_gap(self, gradient: Floats) -> float:
         """The gap at a point of this gradient, times 2; that of a free bias is fitted away."""
@@ -109,7 +119,7 @@ class Quadratic:
 
         def visit(part: Part) -> Floats:
             total = np.zeros(p.size)
-            _product(part.batch.rows, self.h[part.span], p, self.lift, scores[part.span], total)
+            _multiply(part.batch.rows, self.h[part.span], p, self.lift, scores[part.span], total)
             return total
 
         product = self.source.reduce(visit, np.add)
@@ -123,7 +133,7 @@ class Quadratic:
         """X v where h = 0."""
 
         def visit(part: Part) -> None:
-            _complete(part.batch.rows, self.h[part.span], v, self.lift, along[part.span])
+            _multiply(part.batch.rows, self.h[part.span], v, self.lift, along[part.span], np.zeros(0))
 
         self.source.reduce(visit, lambda left, right: None)
         self.visits += self.source.n - self.curved
@@ -156,22 +166,22 @@ class Quadratic:
 
         Scaled to a diagonal of 1 it is factorised with a little more there: columns may depend on each other.
         """
-        matrix = np.zeros((self.source.d + 1, self.source.d + 1))
+        width = self.source.d + 1
+        matrix = np.zeros((width, width))
         (part,) = self.source.parts()
         self.entries += int(_sample(part.batch.rows, self.h, self.stride(rows), self.lift, matrix))
-        matrix += np.triu(
-            matrix, 1
-        ).T  # rows may list their columns in any order; below the diagonal is all there
-        matrix[np.diag_indices_from(matrix)] += self.ridge
-        matrix[-1, -1] = matrix[-1, -1] or 1.0  # a free bias where no row is curved
-        size = 1.0 / np.sqrt(np.diagonal(matrix))
+        diagonal = matrix.diagonal() + self.ridge
+        diagonal[-1] = diagonal[-1] or 1.0  # a free bias where no row is curved
+        matrix += matrix.T  # rows may list their columns in any order; below the diagonal is all there
+        size = 1.0 / np.sqrt(diagonal)
         matrix *= size[:, None] * size
-        matrix[np.diag_indices_from(matrix)] += 16.0 * size.size * np.finfo(np.float64).eps
-        try:
-            factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
-        except scipy.linalg.LinAlgError:
+        on_diagonal = matrix.reshape(-1)[:: width + 1]
+        on_diagonal[:] = diagonal * (size * size) + 16.0 * width * np.finfo(np.float64).eps
+        # LAPACK itself: scipy.linalg.cho_factor and cho_solve take five times as long for few columns
+        factor, failed = dpotrf(matrix, lower=1, clean=0)
+        if failed:
             return None
-        return lambda residual: size * scipy.linalg.cho_solve(factor, size * residual, check_finite=False)
+        return lambda residual: size * dpotrs(factor, size * residual, lower=1)[0]
 
     def stride(self, rows: int) -> float:
         """Such that all rows of h >= stride, and one wherever the sum of the others passes it, are so
@@ -191,38 +201,19 @@ class Quadratic:
 
 
 @kernel
-def _curvatures(
-    batch: Any, loss: Any, smoothing: Any, scores: Floats, scale: float, h: Floats
-) -> tuple[int, int]:
-    """Fill in h; the number of rows with h > 0, and of their entries."""
-    rows, y, weight, _ = batch
-    gamma, centre = smoothing
-    curved = entries = 0
-    for i in range(y.shape[0]):
-        h[i] = scale * weight[i] * smoothed_curvature(loss, gamma, centre, i, y[i], scores[i])
-        if h[i] > 0.0:
-            curved += 1
-            entries += rows.count(i)
-    return curved, entries
-
-
-@kernel
-def _product(rows: Any, h: Floats, p: Floats, lift: float, scores: Floats, product: Floats) -> None:
-    """``scores = X p`` and ``product += X' h X p`` over the rows of h > 0."""
+def _multiply(rows: Any, h: Floats, p: Floats, lift: float, scores: Floats, product: Floats) -> None:
+    """``scores = X p`` and ``product += X' h X p`` over the rows of h > 0; where ``product`` is empty,
+    ``scores = X p`` over the other rows.
+    """
     last = p.shape[0] - 1
+    whole = product.shape[0] > 0
     for i in range(h.shape[0]):
-        if h[i] > 0.0:
+        if (h[i] > 0.0) == whole:
             score = rows.dot(i, p) + lift * p[last]
             scores[i] = score
-            rows.add(i, h[i] * score, product)
-            product[last] += lift * h[i] * score
-
-
-@kernel
-def _complete(rows: Any, h: Floats, v: Floats, lift: float, scores: Floats) -> None:
-    for i in range(h.shape[0]):
-        if h[i] == 0.0:
-            scores[i] = rows.dot(i, v) + lift * v[v.shape[0] - 1]
+            if whole:
+                rows.add(i, h[i] * score, product)
+                product[last] += lift * h[i] * score
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Sums over all rows of the (smoothed) loss, from scores alone: duals, the line search, a free bias.
 
 Scores are linear in the step along a direction and in the bias, so none of these needs a pass over the
-entries of the rows.
+entries of the rows. One kernel computes what a loss says of every row; the sums are NumPy's.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.losses import smoothed_curvature, smoothed_dual
+from ...core.losses import Loss
 from ...core.problem import Problem
+from ...data.rows import entries_where
 from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
@@ -33,6 +34,21 @@ class Smoothing(NamedTuple):
         """The smoothing of the rows of a part."""
         return Smoothing(self.gamma, self.centre[part.span])
 
+    def fill_duals(self, y: Floats, loss: Loss, scores: Floats, dual: Floats) -> None:
+        """-phi' of the smoothed loss, for some rows."""
+        _fill(y, loss, self.gamma, self._centre, scores, dual, dual, DUALS)
+
+    def duals_and_curvatures(self, y: Floats, loss: Loss, scores: Floats) -> tuple[Floats, Floats]:
+        """The same and phi''."""
+        dual, curvature = np.empty(y.size), np.empty(y.size)
+        _fill(y, loss, self.gamma, self._centre, scores, dual, curvature, CURVATURES)
+        return dual, curvature
+
+    @property
+    def _centre(self) -> Floats | None:
+        """None for the loss itself: the kernel is then compiled without the steps of smoothing."""
+        return self.centre if self.gamma > 0.0 else None
+
 
 def typical_target(problem: Problem) -> float:
     """The mean |y|, the scale of scores; 1 where all are 0."""
@@ -44,8 +60,7 @@ def duals(problem: Problem, smoothing: Smoothing, scores: Floats) -> Floats:
     beta = np.empty(problem.source.n)
 
     def visit(part: Part) -> None:
-        span = part.span
-        _duals(part.batch.y, problem.loss, smoothing.of(part), scores[span], beta[span])
+        smoothing.of(part).fill_duals(part.batch.y, problem.loss, scores[part.span], beta[part.span])
 
     problem.source.reduce(visit, lambda left, right: None)
     return beta
@@ -55,19 +70,21 @@ def changed_entries(problem: Problem, change: Floats) -> int:
     """Stored entries of the rows whose duals change."""
 
     def visit(part: Part) -> int:
-        return int(_entries(part.batch.rows, change[part.span]))
+        return entries_where(part.batch.rows, change[part.span] != 0.0)
 
     return int(problem.source.reduce(visit, add))
 
 
 def left_by_smoothing(problem: Problem, scores: Floats, beta: Floats) -> float:
     """``1/N sum c (phi(score) + phi*(-beta) + beta score)``: by how much the duals of the smoothed loss miss
-    the slopes of the loss itself, which is the smoothing's part of the gap.
+    the slopes of the loss itself, which is the smoothing's part of the gap. A term is 0 iff -beta is a slope.
     """
 
     def visit(part: Part) -> float:
         _, y, weight, _ = part.batch
-        return float(_disagreement(y, weight, problem.loss, scores[part.span], beta[part.span]))
+        own, gaps = beta[part.span], np.empty(y.size)
+        _fill(y, problem.loss, 0.0, own, scores[part.span], own, gaps, GAPS)
+        return ordered_sum(weight * gaps)
 
     return float(problem.source.reduce(visit, add)) / problem.total_weight
 
@@ -130,8 +147,9 @@ def _slope_of(
     def slope(step: float) -> float:
         def visit(part: Part) -> float:
             _, y, weight, _ = part.batch
-            span, own = part.span, smoothing.of(part)
-            return float(_slope_along(y, weight, problem.loss, own, scores[span], along[span], step))
+            own, dual = along[part.span], np.empty(y.size)
+            smoothing.of(part).fill_duals(y, problem.loss, scores[part.span] + step * own, dual)
+            return -ordered_sum(weight * own * dual)
 
         return drift + step * bend + float(problem.source.reduce(visit, add)) / problem.total_weight
 
@@ -146,7 +164,11 @@ def fitted_bias(problem: Problem, smoothing: Smoothing, scores: Floats) -> float
     def slopes(shift: float) -> Any:
         def visit(part: Part) -> Any:
             _, y, weight, _ = part.batch
-            return np.array(_slopes(y, weight, problem.loss, smoothing.of(part), scores[part.span], shift))
+            dual, curvature = smoothing.of(part).duals_and_curvatures(
+                y, problem.loss, scores[part.span] + shift
+            )
+            sums = -weight * dual, weight * np.abs(dual), weight * curvature
+            return np.array([ordered_sum(terms) for terms in sums])
 
         return problem.source.reduce(visit, np.add)
 
@@ -170,61 +192,35 @@ def fitted_bias(problem: Problem, smoothing: Smoothing, scores: Floats) -> float
     return shift
 
 
-@kernel
-def _entries(rows: Any, change: Floats) -> int:
-    """Entries of the rows that change."""
-    total = 0
-    for i in range(change.shape[0]):
-        if change[i] != 0.0:
-            total += rows.count(i)
-    return total
+def ordered_sum(terms: Floats) -> float:
+    """The sum in the order of the terms, one after the other."""
+    return float(np.add.accumulate(terms)[-1]) if terms.size else 0.0
+
+
+DUALS, CURVATURES, GAPS = range(3)
 
 
 @kernel
-def _duals(y: Floats, loss: Any, smoothing: Any, scores: Floats, beta: Floats) -> None:
-    """``beta_i = -phi'(score_i)`` of the smoothed loss."""
-    gamma, centre = smoothing
+def _fill(
+    y: Floats, loss: Any, gamma: float, centre: Any, scores: Floats, dual: Floats, other: Floats, what: int
+) -> None:
+    """What the smoothed loss says of each row at its score.
+
+    ``dual = -phi'``, the ``b`` that maximises ``-phi*(-b) - score b - gamma/2 (b - centre)^2``, and with
+    CURVATURES also ``other = phi''``, which is 1/gamma where the dual is at no bound or kink. GAPS are of the
+    loss itself: ``other = phi(score) + phi*(-dual) + dual score`` at duals that are given.
+    """
     for i in range(y.shape[0]):
-        beta[i] = smoothed_dual(loss, gamma, centre, i, y[i], scores[i])
-
-
-@kernel
-def _disagreement(y: Floats, weight: Floats, loss: Any, scores: Floats, beta: Floats) -> float:
-    """``sum c (phi(score) + phi*(-beta) + beta score)``, which is 0 iff each -beta is a slope of its loss."""
-    total = 0.0
-    for i in range(y.shape[0]):
-        if weight[i] > 0.0:
-            total += weight[i] * (
-                loss.value(y[i], scores[i]) + loss.conjugate(y[i], beta[i]) + beta[i] * scores[i]
-            )
-    return total
-
-
-@kernel
-def _slope_along(
-    y: Floats, weight: Floats, loss: Any, smoothing: Any, scores: Floats, along: Floats, step: float
-) -> float:
-    """``sum c_i along_i phi'(score_i + step along_i)``."""
-    gamma, centre = smoothing
-    total = 0.0
-    for i in range(y.shape[0]):
-        if weight[i] > 0.0:
-            dual = smoothed_dual(loss, gamma, centre, i, y[i], scores[i] + step * along[i])
-            total -= weight[i] * along[i] * dual
-    return total
-
-
-@kernel
-def _slopes(
-    y: Floats, weight: Floats, loss: Any, smoothing: Any, scores: Floats, shift: float
-) -> tuple[float, float, float]:
-    """Sums of phi', |phi'| and phi'' at ``score_i + shift``."""
-    gamma, centre = smoothing
-    total = mass = curvature = 0.0
-    for i in range(y.shape[0]):
-        if weight[i] > 0.0:
-            slope = -smoothed_dual(loss, gamma, centre, i, y[i], scores[i] + shift)
-            total += weight[i] * slope
-            mass += weight[i] * abs(slope)
-            curvature += weight[i] * smoothed_curvature(loss, gamma, centre, i, y[i], scores[i] + shift)
-    return total, mass, curvature
+        label, score = y[i], scores[i]
+        if what == GAPS:
+            other[i] = loss.value(label, score) + loss.conjugate(label, dual[i]) + dual[i] * score
+        elif centre is None:
+            dual[i] = -loss.derivative(label, score)
+            if what == CURVATURES:
+                other[i] = loss.curvature(label, score)
+        else:
+            best = loss.dual_prox(label, score, centre[i], gamma)
+            dual[i] = best
+            if what == CURVATURES:
+                left, right = loss.dual_subdifferential(label, score, best)
+                other[i] = 1.0 / gamma if left == right else 0.0

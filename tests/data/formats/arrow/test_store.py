@@ -25,8 +25,9 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.chunks import OnDisk
 from dualgap.data.fingerprint import fingerprint
 from dualgap.data.formats.arrow.feed import StoreFeed
+from dualgap.data.formats.arrow.header import KEY, Header, seal
 from dualgap.data.formats.arrow.spool import Rows, Spool
-from dualgap.data.formats.arrow.store import KEY, Header, _seal, batch_of, checksum, schema
+from dualgap.data.formats.arrow.store import batch_of, checksum, schema
 from dualgap.data.formats.arrow.writing import Options, write_blocks
 from dualgap.files import Store, Table, write_store
 from dualgap.runtime.errors import InputError
@@ -518,9 +519,9 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     header, layout, batches = honest(sample_of(12, 5), file)
     crafted(file, header.to_json(), layout, batches)
     assert Store(file).read().y.size == 12
-    newer = json.dumps({**json.loads(header.to_json()), "version": 2}).encode()
+    newer = json.dumps({**json.loads(header.to_json()), "version": 3}).encode()
     crafted(file, newer, layout, batches)
-    with pytest.raises(InputError, match="a store of version 2, and this dualgap reads version 1"):
+    with pytest.raises(InputError, match="a store of version 3, and this dualgap reads versions 1 to 2"):
         Store(file)
 
 
@@ -588,7 +589,7 @@ def test_totals_of_weights_are_right_to_the_last_bits_whenever_the_store_was_wri
     assert (header.total_weight, header.class_weights) == (2.0**53 + 400.0, [total for _, total in totals])
     told = {**json.loads(header.to_json()), "total_weight": 2.0**53, "class_weights": [2.0**53, 133.0, 133.0]}
     del told["compensated"], told["checksum"]
-    crafted(file, json.dumps({**told, "checksum": _seal(told)}).encode(), layout, batches)
+    crafted(file, json.dumps({**told, "checksum": seal(told)}).encode(), layout, batches)
     old = Store(file)
     assert not old.header.compensated
     feed = StoreFeed(old)

@@ -162,7 +162,7 @@ def test_what_text_has_no_words_for_is_refused(tmp_path: Path, odd: float) -> No
         (np.eye(3), [1, 2], r"y has shape \(2,\) and X has 3 rows"),
         (np.eye(3), np.ones((3, 1)), r"y has shape \(3, 1\)"),
         (np.ones(3), np.ones(3), r"X has shape \(3,\)"),
-        (np.eye(2), ["yes", "no"], "y .*numbers"),
+        (np.eye(2), ["yes", None], "y .*numbers"),
     ],
 )
 def test_rows_and_labels_that_do_not_fit(tmp_path: Path, X: Any, y: Any, complaint: str) -> None:

@@ -42,7 +42,7 @@ class StoreFeed:
             pairs = zip(header.classes, header.class_weights, strict=True)
             self.labels = [(label, weight) for (label, _), weight in pairs]
         names = None if header.feature_names is None else tuple(header.feature_names)
-        self.origin = Origin(header.zero_based, names, tuple(header.digests))
+        self.origin = Origin(header.zero_based, names, tuple(header.digests), header.names)
         self.chunks = len(header.checksums)
         sizes = [
             rows * 24 + entries * (4 + self.value_bytes)
@@ -90,7 +90,7 @@ class StoreFeed:
                 canonical(data.X.indices.astype(np.uint32, copy=False), np.uint32),
                 canonical(data.X.indptr, np.int64),
             )
-            return Chunk(rows, canonical(data.y, np.float64), data.weight, span)
+            return Chunk(rows, canonical(data.codes, np.float64), data.weight, span)
         begin, end, parts = self._places[k]
         buffer = self._buffer(end - begin)
         self._fill(buffer, begin, k)
@@ -107,11 +107,11 @@ class StoreFeed:
                     f"{found} and should be {self.store.header.checksums[k]}; convert the file anew"
                 )
             sound = starts[0] == 0 and starts[-1] == columns.size and bool((np.diff(starts) >= 0).all())
+            sound = sound and self.store.header.knows(y)
             if not sound or (columns.size and int(columns.max()) >= self.d):
                 raise InputError(
                     f"{self.name}: batch {k} (rows {span.start} to {span.stop - 1}) is damaged: its entries "
-                    "are not "
-                    "those of the header; convert the file anew"
+                    "or labels are not those of the header; convert the file anew"
                 )
             self._sums[k] = _sums(buffer)
         elif self._sums[k] != _sums(buffer):
@@ -137,7 +137,7 @@ class StoreFeed:
         """Labels and weights of a batch; the rows are not read."""
         if self._places is None:
             data = self.store.batch(k)
-            return data.y, data.weight
+            return data.codes, data.weight
         found = []
         for at, size, dtype in self._places[k][2][3:]:
             buffer = np.empty(size, dtype=np.uint8)

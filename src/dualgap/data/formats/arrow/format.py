@@ -9,7 +9,8 @@ from ...table import Table, in_columns
 from .. import ReadOptions, WriteOptions
 from ..reading import refuse_index_base
 from .feed import StoreFeed
-from .store import MAGIC, Header, Store
+from .header import Header
+from .store import MAGIC, Store
 
 
 class Stores:

@@ -4,22 +4,20 @@ parsing.
 Every record batch is a block of rows:
 
     row     large_list<struct<column: uint32, value: float32 or float64>>    the entries, by columns
-    label   double
+    label   double                                                            a number, or a code for a word
     weight  double                                                            only where rows are weighted
 
 Arrow keeps the members of a struct apart, so offsets, columns and values of a batch are three arrays: CSR as
 it stands, each at a multiple of 64 bytes in the file. The metadata of the schema hold one key, ``dualgap``,
-with a JSON object: what is known of all rows, and a checksum for every batch. To other programs it is an
-ordinary Arrow file.
+with a JSON object (``header``): what is known of all rows, and a checksum for every batch. To other programs
+it is an ordinary Arrow file.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,9 +27,8 @@ import numpy as np
 from ....runtime.errors import InputError
 from ....runtime.paths import kind_of_path
 from ...table import Table, csr_over
+from .header import header_of
 
-KEY = b"dualgap"
-FORMAT, VERSION = "dualgap store", 1
 MAGIC = b"ARROW1"
 
 
@@ -42,36 +39,6 @@ def arrow() -> Any:
     except ImportError:
         raise InputError("stores need the package pyarrow: pip install 'dualgap[store]'") from None
     return pyarrow
-
-
-@dataclass(frozen=True)
-class Header:
-    """What is known of all rows of a store."""
-
-    n: int
-    d: int
-    nnz: int
-    classes: list[list[float]] | None  # labels with their counts; None where there are too many to be classes
-    class_weights: list[float] | None  # their total weights
-    present: int  # rows of positive weight
-    weighted: bool
-    total_weight: float
-    norms: dict[str, float]  # Euclidean lengths of the rows: smallest, mean, largest; and how many are empty
-    zero_based: bool | None  # how the text that it comes from counts columns
-    feature_names: list[str] | None
-    seed: int | None  # of the shuffle; None: rows in the order they came in
-    value_type: str
-    compression: str | None
-    batch_rows: list[int]
-    batch_entries: list[int]
-    checksums: list[str]
-    digests: list[str]  # of the rows, for fingerprints
-    compensated: bool = False  # the sums of weights are within two units; once they were plain sums
-
-    def to_json(self) -> bytes:
-        """The header as JSON, for the metadata of the schema."""
-        told = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        return json.dumps({**told, "checksum": _seal(told)}).encode()
 
 
 def schema(value_type: str, weighted: bool) -> Any:
@@ -134,7 +101,7 @@ class Store:
             raise InputError(f"{self.path}: no such file") from None
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
             raise InputError(f"{self.path}: no Arrow file, or a damaged one: {_one_line(error)}") from None
-        self.header = _header(self.path, found)
+        self.header = header_of(self.path, found)
         expected = schema(self.header.value_type, self.header.weighted)
         if not found.equals(expected) or batches != len(self.header.checksums):
             raise InputError(
@@ -175,6 +142,8 @@ class Store:
             raise InputError(
                 f"{where} is damaged: it names column {columns.max()} of {header.d}; convert the file anew"
             )
+        if not header.knows(label):
+            raise InputError(f"{where} is damaged: it has labels without names; convert the file anew")
         return Table(
             self.path,
             csr_over(values, columns, starts, (label.size, header.d)),
@@ -185,6 +154,7 @@ class Store:
             first=first,
             done=float(self.starts[k + 1]) / header.n,
             digests=tuple(header.digests),
+            label_names=header.names,
         )
 
     def blocks(self) -> Iterator[Table]:
@@ -207,16 +177,25 @@ class Store:
             ) from None
         entry = 0
         for data in self.blocks():
-            rows, entries = slice(data.first, data.first + data.y.size), slice(entry, entry + data.X.nnz)
+            rows, entries = slice(data.first, data.first + data.n), slice(entry, entry + data.X.nnz)
             values[entries], columns[entries] = data.X.data, data.X.indices
             starts[rows.start + 1 : rows.stop + 1] = data.X.indptr[1:] + np.int64(entry)
-            label[rows] = data.y
+            label[rows] = data.codes
             if weight is not None:
                 weight[rows] = data.weight
             entry = entries.stop
         X = csr_over(values, columns, starts, (header.n, header.d))
         names = None if header.feature_names is None else tuple(header.feature_names)
-        return Table(self.path, X, label, header.zero_based, weight, names, digests=tuple(header.digests))
+        return Table(
+            self.path,
+            X,
+            label,
+            header.zero_based,
+            weight,
+            names,
+            digests=tuple(header.digests),
+            label_names=header.names,
+        )
 
 
 def sound_batch(reader: Any, k: int, where: str, *, full: bool) -> Any:
@@ -230,74 +209,6 @@ def sound_batch(reader: Any, k: int, where: str, *, full: bool) -> Any:
     except (pa.ArrowException, OSError, ValueError, KeyError, IndexError, TypeError, MemoryError) as error:
         raise InputError(f"{where} is damaged: {_one_line(error)}; convert the file anew") from None
     return batch
-
-
-def _header(path: Path, found: Any) -> Header:
-    text = (found.metadata or {}).get(KEY)
-    if text is None:
-        raise InputError(
-            f"{path}: an Arrow file, but no dualgap store: it lacks the metadata {KEY.decode()!r}; "
-            "make one with `dualgap convert`"
-        )
-    other: Any = VERSION
-    try:
-        told = json.loads(text)
-        if told["format"] == FORMAT and told["version"] != VERSION:
-            other = told["version"]
-        seal = told.pop("checksum")
-        sealed = seal == _seal(told)
-        kind, _ = told.pop("format"), told.pop("version")
-        header = Header(**told)
-        rows, entries = header.batch_rows, header.batch_entries
-        names = header.feature_names
-        sound = (
-            kind == FORMAT
-            and sealed
-            and all(
-                isinstance(several, list) for several in (rows, entries, header.checksums, header.digests)
-            )
-            and all(isinstance(word, str) for word in header.checksums)
-            and all(
-                type(k) is int and k >= 0
-                for k in (header.n, header.d, header.nnz, header.present, *rows, *entries)
-            )
-            and (header.n, header.nnz) == (sum(rows), sum(entries))
-            and len(rows) == len(entries) == len(header.checksums)
-            and header.n > 0
-            and max(header.n, header.nnz) < 2**48
-            and np.isfinite(header.total_weight)
-            and header.total_weight > 0.0
-            and type(header.compensated) is bool
-            and _sound_classes(header)
-            and 0 < header.d <= 2**32
-            and header.value_type in ("float32", "float64")
-            and type(header.weighted) is bool
-            and len(header.digests) == 3
-            and all(len(bytes.fromhex(digest)) == 32 for digest in header.digests)
-            and header.zero_based in (None, True, False)
-            and (names is None or (len(names) == header.d and all(isinstance(name, str) for name in names)))
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        sound = False
-    if other != VERSION:
-        raise InputError(f"{path}: a store of version {other!r}, and this dualgap reads version {VERSION}")
-    if not sound:
-        raise InputError(f"{path}: the metadata of this store are damaged; convert the file anew")
-    return header
-
-
-def _seal(told: dict[str, Any]) -> str:
-    """CRC-32 of the fields of a header, in any order."""
-    return f"{zlib.crc32(json.dumps(told, sort_keys=True).encode()):08x}"
-
-
-def _sound_classes(header: Header) -> bool:
-    if header.classes is None or header.class_weights is None:
-        return header.classes is None and header.class_weights is None
-    counted = sum(count for _, count in header.classes)
-    labels = [label for label, _ in header.classes]
-    finite = bool(np.isfinite([*labels, *header.class_weights]).all())
-    return counted == header.n and finite and len(labels) == len(header.class_weights)
 
 
 def _bytes(array: Any) -> Any:

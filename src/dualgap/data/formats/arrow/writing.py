@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,19 +12,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from ....runtime.errors import InputError
-from ....runtime.sums import Total, TotalByLabel
 from ....runtime.writing import check_destination, replacing
 from ...fingerprint import RowDigests
 from ...rows import as_rows
 from ...table import Table
+from ...words import are_words, coded
 from ..text import shown
+from .header import KEY, Header
 from .spool import Rows, Spool, joined
-from .store import KEY, Header, arrow, batch_of, schema
+from .store import arrow, batch_of, schema
+from .totals import Totals
 
 BATCH = 4_000_000  # bytes a record batch, or a little more
 BUDGET = 1_000_000_000
 SMALLEST_BUDGET = 16_000_000  # below, the pieces of a file are too large already
-_MOST_CLASSES = 1000
 
 
 class Counting(NamedTuple):
@@ -82,7 +82,7 @@ def write_store(
         The file; it appears under this name when it is complete.
     X : array or sparse matrix of shape (n, d)
         The rows.
-    y : array of n numbers
+    y : array of n numbers or words
         The labels.
     sample_weight : array of n numbers, optional
         The weights of the rows.
@@ -107,7 +107,8 @@ def write_store(
         rows.sum_duplicates()
     if not rows.shape[1]:
         raise InputError("X has no columns")
-    labels = _vector("y", y, rows.shape[0])
+    labels, words = coded(y, "y") if are_words(np.asarray(y)) else (y, None)
+    labels = _vector("y", labels, rows.shape[0])
     weight = None if sample_weight is None else _vector("sample_weight", sample_weight, rows.shape[0])
     if weight is not None and weight.size and weight.min() < 0:
         raise InputError(f"sample_weight[{int(weight.argmin())}] is {weight.min():g}; weights must be >= 0")
@@ -123,7 +124,7 @@ def write_store(
             part = slice(first, first + step)
             some = None if weight is None else weight[part]
             done = min(1.0, (first + step) / n)
-            yield Table(Path(path), rows[part], labels[part], None, some, names, done=done)
+            yield Table(Path(path), rows[part], labels[part], None, some, names, done=done, label_names=words)
 
     return write_blocks(path, blocks(), options, n_features=rows.shape[1])
 
@@ -145,13 +146,13 @@ def write_blocks(
     arrow()
     spool = Spool(path.resolve().parent, options.memory_budget, options.seed)
     try:
-        seen = _Seen()
+        seen = Totals()
         origin = path
         for data in blocks:
             origin = data.path
-            if data.y.size:
-                seen.look(data)
-                spool.add(Rows(data.X, data.y, data.weight), data.done)
+            if data.n:
+                labels = seen.look(data)
+                spool.add(Rows(data.X, labels, data.weight), data.done)
             told(f"read {seen.n:,} rows" + (f" ({100 * data.done:.0f}%)" if data.done else ""))
         if seen.n == 0:
             raise InputError(f"{shown(origin)}: no rows in it, only blank lines or comments")
@@ -176,66 +177,10 @@ def write_blocks(
         spool.close()
 
 
-@dataclass
-class _Seen:
-    """What is known of all rows once they have gone by."""
-
-    n: int = 0
-    nnz: int = 0
-    lowest: int = 2**32
-    highest: int = -1
-    exact32: bool = True
-    weighted: bool = False
-    total_weight: Total = field(default_factory=Total)
-    feature_names: tuple[str, ...] | None = None
-    counts: dict[float, int] | None = field(default_factory=dict)
-    weights: TotalByLabel = field(default_factory=TotalByLabel)
-    present: int = 0
-    smallest: float = math.inf
-    largest: float = 0.0
-    lengths: float = 0.0
-    empty: int = 0
-
-    def look(self, data: Table) -> None:
-        """The next block."""
-        X, y = data.X, data.y
-        self.n += y.size
-        self.nnz += int(X.nnz)
-        if X.nnz:
-            self.lowest = min(self.lowest, int(X.indices.min()))
-            self.highest = max(self.highest, int(X.indices.max()))
-        with np.errstate(over="ignore"):
-            self.exact32 = self.exact32 and bool((X.data.astype(np.float32) == X.data).all())
-        self.weighted = data.weight is not None
-        weight = np.ones(y.size) if data.weight is None else data.weight
-        self.total_weight.add(weight)
-        self.present += int(y.size if data.weight is None else np.count_nonzero(data.weight))
-        self.feature_names = data.feature_names
-        if self.counts is not None:
-            labels, which, counts = np.unique(y, return_inverse=True, return_counts=True)
-            for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
-                self.counts[label] = self.counts.get(label, 0) + count
-            self.weights.add(labels, which, weight)
-            if len(self.counts) > _MOST_CLASSES:
-                self.counts = None
-        filled = np.diff(X.indptr) > 0
-        squares = np.zeros(y.size)
-        with np.errstate(over="ignore"):  # of values that no solver takes
-            entries = np.square(X.data, dtype=np.float64)
-        squares[filled] = np.add.reduceat(entries, X.indptr[:-1][filled]) if X.nnz else 0.0
-        lengths = np.sqrt(squares)
-        self.smallest, self.largest = (
-            min(self.smallest, float(lengths.min())),
-            max(self.largest, float(lengths.max())),
-        )
-        self.lengths += float(lengths.sum())
-        self.empty += int((~filled).sum())
-
-
 def _write(
     path: Path,
     spool: Spool,
-    seen: _Seen,
+    seen: Totals,
     options: Options,
     counting: Counting,
     width: int,
@@ -259,7 +204,8 @@ def _write(
                 X.data = X.data.astype(value_type, copy=False)
             if not np.isfinite(X.data).all():
                 raise InputError(f"{path}: values beyond float32; convert with --dtype float64")
-            batch, checksum = batch_of(layout, X, block.y, block.weight)
+            labels = seen.words.final(block.y)
+            batch, checksum = batch_of(layout, X, labels, block.weight)
             file.write(batch)
             digests.add(X)
             rows.append(block.y.size)
@@ -283,15 +229,14 @@ class _Written(NamedTuple):
     digests: tuple[str, ...]
 
 
-def _header(seen: _Seen, options: Options, counting: Counting, width: int, written: _Written) -> Header:
+def _header(seen: Totals, options: Options, counting: Counting, width: int, written: _Written) -> Header:
+    classes, names = seen.classes(), seen.words.names
     return Header(
         n=seen.n,
         d=width,
         nnz=seen.nnz,
-        classes=None
-        if seen.counts is None
-        else [[label, seen.counts[label]] for label in sorted(seen.counts)],
-        class_weights=None if seen.counts is None else [weight for _, weight in seen.weights.sorted()],
+        classes=None if classes is None else [[label, count] for label, count, _ in classes],
+        class_weights=None if classes is None else [weight for _, _, weight in classes],
         present=seen.present,
         weighted=seen.weighted,
         total_weight=seen.total_weight.value,
@@ -311,6 +256,7 @@ def _header(seen: _Seen, options: Options, counting: Counting, width: int, writt
         checksums=written.checksums,
         digests=list(written.digests),
         compensated=True,
+        label_names=None if names is None else list(names),
     )
 
 

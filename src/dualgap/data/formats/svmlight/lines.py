@@ -7,10 +7,15 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
+from ...words import fault_of
+
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _TOKEN = re.compile(rb"\S+")
-_WORDS = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+# no digit, sign or point first, as a number that is mistyped has; no commas, which part labels or columns
+_WORD = re.compile(rb"[^\s\x00-\x1f\x7f\d+.:,;#-][^\s\x00-\x1f\x7f:,;#]*")
+_ONE_KIND = "write all labels as numbers or all as words"
 
 
 class Row(NamedTuple):
@@ -38,28 +43,47 @@ class Range(NamedTuple):
     complaint: Callable[[int], str]
 
 
-def parse_line(line: bytes, allowed: Range) -> Row | None:
-    """The row of a line, or None if it is blank or a comment."""
-    line = line.partition(b"#")[0]
+def is_word(token: bytes) -> bool:
+    """Whether a label is a word, as all labels of a file are if the first of them is."""
+    return bool(_WORD.fullmatch(token)) and not _NOT_FINITE.fullmatch(token)
+
+
+def is_number(token: bytes) -> bool:
+    """Whether a label is a number."""
+    return bool(_NUMBER.fullmatch(token))
+
+
+def parse_line(line: bytes, allowed: Range, *, words: bool = False) -> Row | None:
+    """The row of a line, or None if it is blank or a comment.
+
+    With ``words`` its label must be a word, and is returned as 0.
+    """
+    line, comment, _ = line.partition(b"#")
     odd = _CONTROL.search(line)
     if odd:
         raise LineError(
-            f"byte 0x{odd[0][0]:02x} where text was expected; is this a binary file?", odd.start() + 1
+            f"byte 0x{odd[0][0]:02x} where text was expected; is this a binary file?",
+            _column(line, odd.start()),
         )
     tokens = list(_TOKEN.finditer(line))
     if not tokens:
         return None
     if b":" not in line:
         _refuse_table(line, len(tokens))
-    column = 1
+    place = 0
     seen: set[int] = set()
     indices, values = [], []
     try:
-        column = tokens[0].start() + 1
-        label = _label(tokens[0][0])
+        place = tokens[0].start()
+        label = _label(tokens[0][0], words)
+        if words and comment and tokens[0].end() == len(line):
+            raise LineError(
+                f"label {_shown(tokens[0][0] + comment)} ends in a #, which begins a comment; put a blank "
+                "before it, or write the label without"
+            )
         grouped = len(tokens) > 1 and tokens[1][0].startswith(b"qid:")
         for token in tokens[1 + grouped :]:
-            column = token.start() + 1
+            place = token.start()
             index, value = _entry(token[0])
             if not allowed.low <= index <= allowed.high:
                 raise LineError(allowed.complaint(index))
@@ -69,9 +93,14 @@ def parse_line(line: bytes, allowed: Range) -> Row | None:
             indices.append(index)
             values.append(value)
     except LineError as fault:
-        fault.column = column
+        fault.column = _column(line, place)
         raise
     return Row(label, indices, values, grouped)
+
+
+def _column(line: bytes, place: int) -> int:
+    """The column, counted in characters from 1, of a place in the bytes of a line."""
+    return len(line[:place].decode(errors="replace")) + 1
 
 
 def _refuse_table(line: bytes, tokens: int) -> None:
@@ -92,7 +121,7 @@ def _refuse_table(line: bytes, tokens: int) -> None:
     )
 
 
-def _label(token: bytes) -> float:
+def _label(token: bytes, words: bool) -> float:
     if b"," in token:
         raise LineError(
             f"{_shown(token)} is several labels; a row must have one: write one file for each label, with "
@@ -100,9 +129,42 @@ def _label(token: bytes) -> float:
         )
     if b":" in token:
         raise LineError(
-            f"the line begins with {_shown(token)} where its label should be; write 0 if there is none"
+            f"the line begins with {_shown(token)} where its label should be, which has no colon; write 0 if "
+            "there is none"
         )
-    return _number(token, f"label {_shown(token)}")
+    what = f"label {_shown(token)}"
+    if words:
+        check_word(token)
+        return 0.0
+    if is_word(token):
+        raise LineError(f"{what} is not a number, and the labels before it are; {_ONE_KIND}")
+    if not is_number(token):
+        _refuse_label(token, what)
+    return _number(token, what)
+
+
+def check_word(token: bytes) -> None:
+    """Refuse a label that is no word, in a file whose labels are words."""
+    what = f"label {_shown(token)}"
+    if is_number(token):
+        raise LineError(f"{what} is a number, and the labels before it are words; {_ONE_KIND}")
+    if not is_word(token):
+        _refuse_label(token, what)
+    try:
+        fault = fault_of(token.decode())
+    except UnicodeDecodeError:
+        fault = "is not UTF-8 text; convert the file, with iconv -t UTF-8 for instance"
+    if fault is not None:
+        raise LineError(f"{what} {fault}")
+
+
+def _refuse_label(token: bytes, what: str) -> NoReturn:
+    if _NOT_FINITE.fullmatch(token):
+        _refuse_word(token, what)
+    raise LineError(
+        f"{what} is not a number, and no word, which would begin with no digit, sign or point and have no "
+        "semicolon in it"
+    )
 
 
 def _entry(token: bytes) -> tuple[int, float]:
@@ -133,11 +195,11 @@ def _number(token: bytes, what: str) -> float:
 
 
 def _refuse_word(token: bytes, what: str) -> NoReturn:
-    if _WORDS.fullmatch(token):
+    if _NOT_FINITE.fullmatch(token):
         raise LineError(f"{what} is not finite; fill in missing values or leave the row out")
     raise LineError(f"{what} is not a number")
 
 
 def _shown(token: bytes) -> str:
-    text = token.decode("ascii", errors="backslashreplace")
+    text = token.decode(errors="backslashreplace")
     return repr(text if len(text) <= 40 else text[:37] + "...")

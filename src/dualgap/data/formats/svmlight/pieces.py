@@ -10,13 +10,17 @@ from ....runtime.arrays import Columns, Floats, Offsets
 from ....runtime.decimals import MOST_DIGITS, Bytes, to_float
 from ....runtime.jit import kernel
 from ...table import csr_over
+from ...words import Names
 from .lines import LineError, Range, Row, parse_line
 
 HIGHEST = 2**32 - 1  # the highest index that fits into the columns' type
 
 
 class Part(NamedTuple):
-    """The rows of one piece of a file; columns count as in the text, from 0 or from 1."""
+    """The rows of one piece of a file; columns count as in the text, from 0 or from 1.
+
+    ``labels`` are numbers, or positions in ``names``.
+    """
 
     labels: Floats
     starts: Offsets
@@ -27,6 +31,7 @@ class Part(NamedTuple):
     lowest: int
     highest: int
     qids: int
+    names: Names = None
 
 
 class PieceError(Exception):

@@ -1,11 +1,12 @@
 """Svmlight text: one row a line, ``label index:value index:value ...``, as SVMlight and LIBSVM know it.
 
 Comments from ``#`` to the end of the line, blank lines, CRLF and a missing last newline are fine, and so are
-indices in any order. ``qid:`` is ignored, and the result says so.
+indices in any order. ``qid:`` is ignored, and the result says so. Labels are numbers, or all of them words
+(UTF-8).
 
-Compiled code parses the pieces of a file, several at a time (``svmlight_pieces``). It leaves a line with
-anything unusual in it to ``svmlight_lines``, whose first purpose is to explain what is wrong. Both take
-exactly the same numbers: those of Python's ``float()``.
+Compiled code parses the pieces of a file, several at a time (``pieces``). It leaves a line with anything
+unusual in it to ``lines``, whose first purpose is to explain what is wrong. Both take exactly the same
+numbers: those of Python's ``float()``. ``words`` is the way to them for text whose labels are words.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from ....runtime.arrays import Offsets
 from ....runtime.errors import InputError
 from ...memory import available_memory
 from ...table import Table, csr_over
+from ...words import Vocabulary
 from .. import ZeroBased
 from ..text import STDIN, Piece, pieces, read_once, shown
 from .lines import LineError, Range, parse_line
 from .pieces import HIGHEST, Part, PieceError, parse_piece
+from .words import has_words, parse_words
 
 _VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
 _MEND = "raise n_features (--n-features) or mend the line"
@@ -59,11 +62,12 @@ def read_svmlight(
     Returns
     -------
     Table
-        ``X`` (CSR, float64, indices sorted), ``y`` (float64), ``zero_based`` (what was decided), ``notes``.
+        ``X`` (CSR, float64, indices sorted), ``y`` (float64, or str where labels are words), ``zero_based``
+        (what was decided), ``notes``.
     """
     path = Path(path)
     allowed = _allowed(n_features, zero_based, too_wide)
-    found = _Gathered()
+    found = _Gathered(shown(path))
     for part, done in _parts(path, allowed, threads):
         found.add(part, done)
     return _assemble(path, found, n_features, zero_based, too_wide)
@@ -102,6 +106,7 @@ def stream_svmlight(
             first_line=line,
             gaps=part.gaps,
             done=done,
+            label_names=part.names,
         )
         row += part.labels.size
         line += part.lines
@@ -118,6 +123,7 @@ def _parts(
     """The pieces of a file, parsed in threads, in order; each with the share of the file read so far."""
     threads = threads or len(os.sched_getaffinity(0))
     line = 1
+    words: bool | None = None  # not known before the first row
     waiting: deque[tuple[Piece, Future[Part]]] = deque()
 
     def finished() -> tuple[Part, float]:
@@ -136,7 +142,9 @@ def _parts(
     with ThreadPoolExecutor(threads) as pool:  # ends with the file: safe to fork
         try:
             for piece in pieces(path, size):
-                waiting.append((piece, pool.submit(parse_piece, piece.text, allowed)))
+                words = has_words(piece.text) if words is None else words
+                parse = parse_words if words else parse_piece
+                waiting.append((piece, pool.submit(parse, piece.text, allowed)))
                 if len(waiting) > threads or path == STDIN:
                     yield finished()
             while waiting:
@@ -149,7 +157,8 @@ def _parts(
 class _Gathered:
     """The rows read so far, in arrays with room to spare (untouched memory takes no space)."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.words, self.name = Vocabulary(), name
         self.rows = self.entries = self.lines = self.qids = 0
         self.lowest, self.highest = HIGHEST + 1, -1
         self.labels, self.values = np.empty(0), np.empty(0)
@@ -163,7 +172,7 @@ class _Gathered:
             array: Any = getattr(self, name)
             if array.size < needed:
                 setattr(self, name, _enlarged(array, needed, done))
-        self.labels[self.rows : rows] = part.labels
+        self.labels[self.rows : rows] = self.words.recode(part.labels, part.names, self.name)
         np.add(part.starts[1:], self.entries, out=self.ends[self.rows : rows])
         self.columns[self.entries : entries] = part.columns
         self.values[self.entries : entries] = part.values
@@ -211,7 +220,7 @@ def _assemble(
     if n_features is not None and width > n_features:  # only now is it known that indices count from 0
         row = int(np.searchsorted(found.ends, np.argmax(found.columns >= n_features), side="right"))
         line = row + 1 + int(np.searchsorted(gaps, row, side="right"))
-        _complain_about(path, line, _allowed(n_features, "yes", too_wide))
+        _complain_about(path, line, _allowed(n_features, "yes", too_wide), found.words.names is not None)
     found.columns -= np.uint32(base)
     starts = np.concatenate([[0], found.ends])
     notes = []
@@ -221,14 +230,23 @@ def _assemble(
         notes.append("indices count from 0, as there is an index 0")
     X = csr_over(found.values, found.columns, starts, (found.rows, n_features or width))
     notes += _qid_notes(found.qids)
-    return Table(path, X, found.labels, bool(from_zero), notes=tuple(notes), first_line=1, gaps=gaps)
+    return Table(
+        path,
+        X,
+        found.words.final(found.labels),
+        bool(from_zero),
+        notes=tuple(notes),
+        first_line=1,
+        gaps=gaps,
+        label_names=found.words.names,
+    )
 
 
 def _qid_notes(qids: int) -> tuple[str, ...]:
     return (f"qid ignored on {qids} lines: rows are not grouped into queries",) if qids else ()
 
 
-def _complain_about(path: Path, line: int, allowed: Range) -> None:
+def _complain_about(path: Path, line: int, allowed: Range, words: bool) -> None:
     """Raise the error for a line, with its column; the line is read again for that, where the file can be."""
     before = 0
     for piece in () if read_once(path) else pieces(path):
@@ -237,7 +255,7 @@ def _complain_about(path: Path, line: int, allowed: Range) -> None:
             number = line - before - 1
             first = int(ends[number - 1]) + 1 if number else 0
             try:
-                parse_line(piece.text[first : ends[number]].tobytes(), allowed)
+                parse_line(piece.text[first : ends[number]].tobytes(), allowed, words=words)
             except LineError as error:
                 raise InputError(f"{path}, line {line}, column {error.column}: {error}") from None
             break

@@ -1,0 +1,118 @@
+"""The output of ``dualgap train`` for K classes: a certificate for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .console import columns, counted, headline
+from .report import Settings, in_options, likely_cause, model_line, problem_fields
+
+if TYPE_CHECKING:
+    from ..data.dataset import Dataset
+    from ..many import OneVsRest
+    from ..models.model import Model
+    from ..training.stopping import Reason
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedClasses:
+    """Finished runs of one class each, whose model has been saved."""
+
+    settings: Settings
+    file: Path
+    data: Dataset
+    found: OneVsRest
+    seconds: float  # of all runs together, by the clock
+    model: Model
+    interrupted: Reason | None  # by a signal after training began, be it while the model was saved
+    trace_failure: str | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether every class has reached the gap asked for."""
+        return self.found.converged
+
+    @property
+    def reason(self) -> Reason:
+        """Why the run of the worst class ended; a run that broke down comes first."""
+        outcomes = self.found.outcomes
+        broken = [outcome for outcome in outcomes if outcome.reason.name == "broken"]
+        worst = max(broken or outcomes, key=lambda outcome: outcome.certificate.relative_gap)
+        return worst.reason
+
+    def summary(self) -> dict[str, Any]:
+        """The object that ``--json`` prints; certificates are in C-form, one for each class."""
+        proofs, certificates = self.model.proofs, self.model.certificates
+        passes = self.found.passes
+        return {
+            **problem_fields(self.settings, self.data, self.found.outcomes[0], self.model),
+            "epochs": max(proof.epochs for proof in proofs),
+            **({"passes": passes} if passes else {}),
+            "visits": sum(proof.visits for proof in proofs),
+            "seconds": self.seconds,
+            "relative_gap": self.model.certificate.relative_gap,
+            "converged": self.converged,
+            "stop_reason": self.reason.name,
+            "per_class": [
+                {
+                    "class": label,
+                    "epochs": proof.epochs,
+                    "visits": proof.visits,
+                    "seconds": proof.seconds,
+                    **certificate._asdict(),
+                    "converged": proof.converged,
+                    "stop_reason": proof.stop_reason,
+                }
+                for label, proof, certificate in zip(
+                    self.model.classes or (), proofs, certificates, strict=True
+                )
+            ],
+            "seed": self.settings.seed,
+            "threads": self.settings.threads,
+            "model": str(self.file),
+        }
+
+    def report(self) -> None:
+        """The report for people; data and problem have been printed before training (`Introduction`)."""
+        from ..data.labels import shown_label
+        from ..models.card import statements
+
+        model, tol = self.model, self.settings.tol
+        behind = [proof for proof in model.proofs if not proof.converged]
+        if not behind:
+            headline(f"all {len(model.proofs)} classes reached the relative gap asked for ({tol:g})")
+        else:
+            of = f"{len(behind)} of {len(model.proofs)} classes did not reach the relative gap {tol:g}"
+            headline(f"{of}; the worst: {self.reason.message}", False)
+            cause = likely_cause(self.reason.name, self.found.outcomes[0], self.settings, self.data)
+            if cause:
+                click.echo(cause.rstrip())
+        rows = [
+            [
+                shown_label(label),
+                f"{certificate.primal:.8g}",
+                f"{certificate.dual:.8g}",
+                f"{certificate.gap:.4g}",
+                f"{certificate.relative_gap:.3g}",
+                f"{proof.epochs:.1f}",
+                f"{proof.seconds:.2f}",
+                "gap" if proof.converged else proof.stop_reason,
+            ]
+            for label, proof, certificate in zip(
+                model.classes or (), model.proofs, model.certificates, strict=True
+            )
+        ]
+        columns(["class", "primal", "dual", "gap", "relative gap", "epochs", "seconds", "stopped by"], rows)
+        for label, outcome in zip(model.classes or (), self.found.outcomes, strict=True):
+            if outcome.remark:
+                click.echo(f"Note on class {shown_label(label)}: {in_options(outcome.remark)}.")
+        click.echo(statements(model))
+        visits = counted(sum(proof.visits for proof in model.proofs), "row visit")
+        passes = f", {self.found.passes:.2f} passes over the data on disk" if self.found.passes else ""
+        threads = counted(self.settings.threads, "thread")
+        click.echo(f"{visits}{passes}, {self.seconds:.2f} s with {threads}")
+        click.echo(model_line(self.file, model))

@@ -1,0 +1,44 @@
+"""``Outcome``: what ``fit`` hands back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from .data.dataset import Dataset
+from .models.building import model_of
+from .models.model import Model
+from .training.outcome import Result
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome(Result):
+    """A model with its proof and its history.
+
+    ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``... are what the run found;
+    ``model`` puts them together with labels and columns, to predict with, to be saved and to be verified.
+
+    ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of
+    its loss), with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no
+    dual point beats the trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the
+    same scale.
+    """
+
+    classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
+    expansion: Any = None  # what made the features of the rows, if anything did
+    auto_reason: str = ""  # why ``solver="auto"`` chose this solver
+    data: Dataset | None = None  # what it was trained on
+    C: float | None = None  # as it was given; None: lam was
+    date: str | None = None  # when training ended, in UTC
+
+    @classmethod
+    def of(cls, result: Result, **more: Any) -> Outcome:
+        """A result with what the run did not know."""
+        return cls(**{field.name: getattr(result, field.name) for field in fields(Result)}, **more)
+
+    @cached_property
+    def model(self) -> Model:
+        """The model: ``predict``, ``decision_function``, ``evaluate``, ``save``, ``verify``."""
+        assert self.data is not None  # as ``fit`` gives it
+        return model_of(self, self.data, C=self.C, auto_reason=self.auto_reason, date=self.date)
