@@ -155,6 +155,17 @@ def test_numbers_that_cannot_be_are_refused(what: str, tmp_path: Path) -> None:
         dualgap.fit(X, Y, solver="dcd", tol=0.0, resume=tmp_path / "run.npz")
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_single_precision_is_checked_as_well(number: float) -> None:
+    common: dict[str, Any] = {"solver": "svmsgd", "precision": "float32", "tol": 0.0}
+    run = dualgap.fit(X, Y, max_epochs=3, **common).run
+    v = run.state.model.v.copy()
+    v[2] = number
+    with pytest.raises(dualgap.InputError, match=r"state.model.v\[2\] is (-?inf|nan), and must be within"):
+        dualgap.fit(X, Y, resume=with_part(run, ("state", "model", "v"), v), **common)
+
+
 def test_parts_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
     """A number, a dictionary or another class where the run has something else."""
     path = tmp_path / "run.npz"

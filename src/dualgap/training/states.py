@@ -245,7 +245,7 @@ def _wrong(value: Any, low: float, high: float, kind: Numbers) -> tuple[str, Any
     with np.errstate(invalid="ignore"):
         bad = np.logical_not((value >= low) & (value <= high))
         if not kind.whole and not kind.infinite:
-            bad = bad | ~(np.abs(value) <= LARGEST)
+            bad = bad | ~(np.abs(np.asarray(value, dtype=np.float64)) <= LARGEST)
         if kind.nan:
             bad = bad & ~np.isnan(value)
     if not np.any(bad):
