@@ -30,6 +30,7 @@ from ..core.problem import Evaluation, Point, Problem
 from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..training.solver import AnySolver, Capabilities, Solver, Status, Steps
+from ..training.states import Extent, Fixed, invariant, state_class
 from ..training.stopping import BROKEN
 
 SHARE = 0.03
@@ -51,12 +52,13 @@ def prox_strength(problem: Problem) -> float:
     return min(problem.lam / (SHARE * square if square > 0.0 else 1.0), strongest)
 
 
+@state_class
 class State(NamedTuple):
     """The inner solver's state, and the centre of its bias."""
 
     inner: Any
     centre: float
-    mu: float
+    mu: Fixed
     moved: int  # visits when the centre last moved
 
     @property
@@ -64,6 +66,11 @@ class State(NamedTuple):
         """Those of the inner solver."""
         counts: Counts = self.inner.counts
         return counts
+
+
+@invariant(State)
+def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
+    yield state.moved <= state.counts.visits, "moved is beyond the visits made"
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...training.solver import Capabilities, Solver, Status
+from ...training.states import Natural, state_class
 from ..dual.start import dual_start
 from .quadratic import SAMPLE, Quadratic, with_bias
 from .smoothed_losses import (
@@ -47,6 +48,7 @@ NEAR = 3.0  # it does where the distance to the smoothed optimum is this part of
 MAX_PRODUCTS = 2  # of a step, beyond which the next sample is twice as large
 
 
+@state_class
 class State(NamedTuple):
     """The point, and its scores."""
 
@@ -54,7 +56,7 @@ class State(NamedTuple):
     b: float
     scores: Floats
     smoothing: Smoothing
-    sample: int = SAMPLE  # rows of the next sample for each column
+    sample: Natural = SAMPLE  # rows of the next sample for each column
     counts: Counts = Counts()
     tol: float = 0.0  # the relative gap asked for; 0: none
 
