@@ -5,7 +5,7 @@
 #   make quick     the tests that are not marked slow: under two minutes, once kernels are compiled
 #   make docs      the documentation, its examples executed; warnings are errors (docs/_build/html)
 #   make lint      ruff, mypy, and the order of imports
-#   make ceilings  measure passes and epochs, rewrite tests/ceilings.json, tell what rose and fell (to be reviewed)
+#   make ceilings  measure passes, epochs and compiled functions, rewrite tests/ceilings.json, tell what rose and fell (to be reviewed)
 #   make fuzz      two million changed files for the readers (FUZZ_ARGS="--seed 2" for others)
 #   make bench     dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
 #   make clean     remove everything that make made

@@ -33,7 +33,6 @@ _IMPORTS = (
 LAYOUTS = ("sparse", "wide", "dense")
 LOSSES = ("hinge", "logistic", "squared-hinge")
 FLOOR = ("floor:hinge",)
-FIRST = [(f"{layout}:{loss}",) for layout in LAYOUTS for loss in LOSSES]
 SECOND = [
     ("sparse:hinge", "sparse:logistic"),
     ("dense:hinge", "dense:logistic"),
@@ -188,7 +187,7 @@ def page(
                 "Processor seconds beyond imports of `LinearSVC(loss=...).fit` on 2,000 rows (sparse: 5,000 columns; wide: "
                 "600,000; dense: 20) in a new process whose kernel cache is empty, nearly all of them for compiling. The floor is a bare "
                 "dual coordinate descent for the hinge loss on sparse rows ([bare.py](bare.py)). The least of "
-                f"{repeats} runs in turns.",
+                f"{repeats} runs in turns (of the version before: one run).",
                 markdown(heads, lines(False)),
                 "A second fit in the same process, the first one not counted:",
                 markdown(heads, lines(True)),
@@ -207,6 +206,7 @@ def main() -> int:
     parser.add_argument("--against", type=Path, help="the root of another source tree, to take turns with")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=HERE / "STARTUP.md")
+    parser.add_argument("--losses", default=",".join(LOSSES), help="of the first fits, separated by commas")
     parser.add_argument("--quick", action="store_true", help="one case, one run: does it work?")
     parser.add_argument("--probe", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -216,7 +216,8 @@ def main() -> int:
     about = machine.describe()
     trees = {"now": ROOT} | ({"before": options.against.resolve()} if options.against else {})
     repeats = 1 if options.quick else options.repeats
-    found = in_turns([FIRST[0]] if options.quick else [*FIRST, *SECOND], trees, repeats)
+    first = [(f"{layout}:{loss}",) for layout in LAYOUTS for loss in options.losses.split(",")]
+    found = in_turns(first[:1] if options.quick else [*first, *SECOND], trees, repeats)
     trained = commands(trees, repeats)
     about["load_at_end"] = os.getloadavg()[0]
     options.out.write_text(page(taken_on(about), found, trained, repeats))

@@ -1,7 +1,7 @@
 """``python -m fuzz``: two million changed files for the readers, on all cores, with atheris (libFuzzer).
 
-Text counts nine tenths of them, stores the rest. A file that does harm is kept in the folder, and
-``python -m fuzz --replay FILE`` reads it again.
+Text counts nine tenths of them, stores most of the rest, saved runs a hundredth. A file that does harm is
+kept in the folder, and ``python -m fuzz --replay FILE`` reads it again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-KINDS = ("text", "store")
-_LONGEST = {"text": 3000, "store": 12_000}  # bytes of a file
+KINDS = ("text", "store", "state")
+_LONGEST = {"text": 3000, "store": 12_000, "state": 40_000}  # bytes of a file
 _PART = 200_000  # files a process
 
 
@@ -48,7 +48,8 @@ def main() -> int:
 def oversee(options: argparse.Namespace) -> int:
     """Share the inputs out among processes, and add up what they report."""
     options.folder.mkdir(parents=True, exist_ok=True)
-    shares = {"text": options.inputs - options.inputs // 10, "store": options.inputs // 10}
+    shares = {"store": options.inputs * 9 // 100, "state": options.inputs // 100}
+    shares["text"] = options.inputs - sum(shares.values())
     tasks = []
     for kind in KINDS:
         parts = max(1, -(-shares[kind] // _PART))
@@ -119,15 +120,22 @@ def work(options: argparse.Namespace) -> int:
     from dualgap.data.formats.arrow import store
     from dualgap.data.formats.svmlight import lines as svmlight_lines
     from dualgap.data.formats.svmlight import reading as svmlight
+    from dualgap.runtime import npy
+    from dualgap.training import checkpoint
+    from dualgap.training import states as training_states
 
-    from . import mutations, seeds, targets
+    from . import mutations, seeds, states
 
-    for module in (data, store, svmlight, svmlight_lines, text):
+    for module in (data, store, svmlight, svmlight_lines, text, npy, checkpoint, training_states):
         _instrument(module, atheris.instrument_func)
     kind = options.worker
-    target = (targets.TextTarget if kind == "text" else targets.StoreTarget)(options.scratch)
-    change = mutations.mutate_text if kind == "text" else mutations.mutate_store
-    first = seeds.texts() if kind == "text" else seeds.stores()
+    target = _target(kind)(options.scratch)
+    change, first = {
+        "text": (mutations.mutate_text, seeds.texts),
+        "store": (mutations.mutate_store, seeds.stores),
+        "state": (states.mutate_state, states.states),
+    }[kind]
+    first = first()
 
     def mutate(data: bytes, most: int, seed: int) -> bytes:
         random = Random(seed)
@@ -173,12 +181,19 @@ def _instrument(module: Any, instrument: Callable[[Any], Any]) -> None:
                 instrument(member)
 
 
+def _target(kind: str) -> Any:
+    """What reads files of that kind."""
+    from . import states, targets
+
+    kinds = {"text": targets.TextTarget, "store": targets.StoreTarget, "state": states.StateTarget}
+    return kinds[kind]
+
+
 def replay(file: Path) -> int:
     """Read one file as the fuzzer does; whatever goes wrong is raised."""
-    from . import targets
-
+    kind = next((kind for kind in KINDS if file.name.startswith(kind)), "text")
     with tempfile.TemporaryDirectory() as scratch:
-        target = (targets.StoreTarget if file.name.startswith("store") else targets.TextTarget)(Path(scratch))
+        target = _target(kind)(Path(scratch))
         target(file.read_bytes())
     print(f"{file}: {'refused' if target.refused else 'read'}, as it should be")
     return 0

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fuzz import mutations, seeds, targets
+from fuzz import mutations, seeds, states, targets
 
 from dualgap.data.formats.arrow.store import Store
 from dualgap.data.formats.svmlight import pieces as svmlight_pieces
@@ -18,6 +18,7 @@ from dualgap.data.formats.svmlight import reading as svmlight
 
 TEXT = (targets.TextTarget, seeds.texts, mutations.mutate_text)
 STORE = (targets.StoreTarget, seeds.stores, mutations.mutate_store)
+STATE = (states.StateTarget, states.states, states.mutate_state)
 
 
 def test_seeds_are_valid(tmp_path: Path) -> None:
@@ -28,14 +29,19 @@ def test_seeds_are_valid(tmp_path: Path) -> None:
         )
         path.write_bytes(seed)
         assert svmlight.read_svmlight(path).y.size > 0
-    target = targets.StoreTarget(tmp_path)
-    for seed in seeds.stores():
-        target(seed)
-    assert target.refused == 0
+    for target, files in (
+        (targets.StoreTarget(tmp_path), seeds.stores()),
+        (states.StateTarget(tmp_path), states.states()),
+    ):
+        for seed in files:
+            target(seed)
+        assert target.refused == 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "first", "mutate", "inputs"), [(*TEXT, 3000), (*STORE, 1000)])
+@pytest.mark.parametrize(
+    ("kind", "first", "mutate", "inputs"), [(*TEXT, 3000), (*STORE, 1000), (*STATE, 400)]
+)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_changed_files_are_read_right_or_refused(
     tmp_path: Path, kind: Any, first: Any, mutate: Any, inputs: int, seed: int

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from .runtime.errors import InputError as InputError
     from .stream import Stream as Stream
     from .training.callbacks import Callback as Callback
-    from .training.checkpoint import load_state as load_state
     from .training.checkpoint import save_state as save_state
     from .training.records import Record as Record
     from .training.run import Run as Run
+    from .warm_starts import load_state as load_state
 
 # Loaded when first asked for: `dualgap --help` and `import dualgap` answer at once, without Numba or
 # scikit-learn.
@@ -48,7 +48,7 @@ _HOMES = {
     "Run": "training.run",
     "Callback": "training.callbacks",
     "Stream": "stream",
-    "load_state": "training.checkpoint",
+    "load_state": "warm_starts",
     "save_state": "training.checkpoint",
 }
 

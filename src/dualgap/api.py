@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +16,8 @@ from .core.problem import Point
 from .models.model import Model
 from .outcome import Outcome
 from .preparing import prepared_run
-from .runtime.errors import TrivialModelWarning
+from .runtime.checks import shown
+from .runtime.errors import InputError, TrivialModelWarning
 from .training.callbacks import Callback
 from .training.interruption import CtrlC
 from .training.jobs import Job
@@ -49,7 +51,9 @@ def fit(
     measures: Sequence[Callable[..., dict[str, float]]] = (),
     record_every: int | None = None,
     warm: Outcome | Model | Point | None = None,
-    resume: Run | Outcome | None = None,
+    resume: Run | Outcome | str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float | str = 60.0,
     validation: Any = None,
     patience: int = 5,
     penalty: str = "l2",
@@ -134,10 +138,15 @@ def fit(
         ``poly2`` and ``kmer`` have ``2**hash_bits`` columns (20 by default).
     warm : Outcome, Model or Point
         Where the run starts: the best point of another run, a saved model, or any point.
-    resume : Run or Outcome
-        A run to go on with, bit for bit as if it had never stopped (``outcome.run``, ``load_state``). Solver,
-        options, data, targets, weights, loss, lam or C and bias must be those that it was made with. Limits
-        count from its beginning.
+    resume : Run, Outcome or the name of a file
+        A run to go on with, bit for bit as if it had never stopped (``outcome.run``, ``load_state``, a
+        checkpoint). Solver, options, data, targets, weights, loss, lam or C and bias must be those that it
+        was made with. Limits count from its beginning.
+    checkpoint : name of a file
+        Save the run there every so often and when it ends, whatever the reason, for ``resume``; whole or not
+        at all. Where it cannot be saved there is a warning, and the run goes on.
+    checkpoint_every : number of seconds, or a text such as "60s", "10min"
+        How often.
     **options
         Options of the solver; ``dualgap solvers`` lists them.
 
@@ -180,6 +189,9 @@ def job(
     """
     bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
+    for name in ("checkpoint", "resume"):
+        if bound.arguments[name] is not None:
+            raise InputError(f"{name}={shown(bound.arguments[name])}: only a single run is saved and resumed")
     task, rules, settings, callbacks = prepared_run(bound.arguments)
     if adapt is not None:
         solver, quantum = adapt(task.solver)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from inspect import signature
 from typing import Any, NamedTuple
@@ -17,12 +17,13 @@ from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
 from .inputs import data_of, held_out, opened
 from .outcome import Outcome
-from .runtime.checks import functions, number, one_of, shown, whole
+from .runtime.checks import duration, functions, number, one_of, shown, whole
 from .runtime.compiling import Stopwatch
 from .runtime.errors import InputError
 from .solvers import check_from_disk, check_regulariser, check_seed, make_solver
 from .solvers.auto import choose, switching
 from .training.callbacks import Callback, as_callback
+from .training.checkpoint import Checkpoint
 from .training.loop import Measures, Settings
 from .training.outcome import Result
 from .training.solver import AnySolver
@@ -48,7 +49,7 @@ class Prepared(NamedTuple):
     task: Task
     rules: Rules
     settings: Settings
-    callbacks: list[Callback]
+    callbacks: Sequence[Callback]
 
 
 def prepared_run(given: Mapping[str, Any]) -> Prepared:
@@ -65,6 +66,8 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     callbacks = functions("callbacks", given["callbacks"], "functions of (record, run)")
     measures = functions("measures", measures, "functions of a Point that return a dict")
     output = one_of("output", given["output"], ("best", "last"))
+    every = duration("checkpoint_every", given["checkpoint_every"])
+    checkpoint = [] if given["checkpoint"] is None else [Checkpoint(given["checkpoint"], every)]
     names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options", "validation")
     limits = Limits(given["max_epochs"], given["max_visits"], given["time_limit"])
     task = prepare(data_of(given), limits=limits, **{name: given[name] for name in names})
@@ -94,7 +97,8 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     patience = stall_visits(given["stall"], problem.epoch_size)
     if patience is not None:
         rules = rules | Stalled(patience)
-    return Prepared(task, rules, settings, [as_callback(each) for each in callbacks])
+    told = [as_callback(each) for each in callbacks]
+    return Prepared(task, rules, settings, [*told, *checkpoint])  # it saves what the others remember
 
 
 def stall_visits(stall: Any, epoch_size: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from .models.model import Model
 from .runtime.arrays import Floats
 from .runtime.checks import shown
 from .runtime.errors import InputError
+from .solvers import SOLVERS
+from .training.checkpoint import read_state
 from .training.outcome import Result
 from .training.run import Run
 
@@ -43,6 +46,16 @@ def starting_point(warm: Any, classes: Any, problem: Problem) -> Point | None:
     return point
 
 
+def load_state(path: str | os.PathLike[str]) -> Run:
+    """Read what ``save_state`` wrote; give it to ``fit(..., resume=...)`` with the same data and options.
+
+    A file is data: it names classes of a fixed list and holds numbers and texts, which are checked here by
+    themselves and against data and options when the run is resumed. So files from strangers may be read.
+    """
+    tuple(SOLVERS.values())  # imports them all, which registers the classes of their states
+    return read_state(path)
+
+
 def run_to_resume(resume: Any, warm: Any) -> Run | None:
     """The run that ``resume=`` stands for."""
     if resume is None:
@@ -55,7 +68,12 @@ def run_to_resume(resume: Any, warm: Any) -> Run | None:
         return resume.run
     if isinstance(resume, Run):
         return resume
-    raise InputError(f"resume={shown(resume)} must be a Run (load_state, outcome.run) or an Outcome")
+    if isinstance(resume, str | os.PathLike):
+        return load_state(resume)
+    raise InputError(
+        f"resume={shown(resume)} must be the name of a saved run's file, a Run (load_state, outcome.run) "
+        "or an Outcome"
+    )
 
 
 def _point_of(model: Model, classes: Any) -> Point:

@@ -426,8 +426,8 @@ def test_it_is_said_on_the_terminal_too_where_only_that_shows_progress(tmp_path:
                 seen += piece
         out, _ = process.communicate(timeout=60)
         os.close(terminal)
-        assert (b"auto chose dcd: many cheap steps suit" in seen) == expected
-        assert ("auto chose dcd" in out) == expected
+        assert (b"auto begins with dcd: many cheap steps suit" in seen) == expected
+        assert ("auto begins with dcd" in out) == expected
 
 
 @pytest.mark.slow

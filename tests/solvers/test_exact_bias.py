@@ -197,7 +197,7 @@ def test_one_class_leaves_the_bias_untied() -> None:
 )
 def test_rules_of_the_inner_solver_are_refused_and_not_ignored(solver: str, option: str) -> None:
     X, y = np.array([[1.0], [-1.0], [0.5]]), np.array([1, -1, -1])
-    extra = {"order": "random", "output": "average"} if solver == "sdca" else {}
+    extra = {"order": "random", "iterate": "average"} if solver == "sdca" else {}
     with pytest.raises(dualgap.InputError, match=f"{option}=0.1 does not go with bias='exact'"):
         dualgap.fit(X, y, solver=solver, bias="exact", **{option: 0.1}, **extra)
     assert (

@@ -20,7 +20,12 @@ from support.problems import linear_data
 from support.states import assert_same
 
 C = 5.0
-STEADY = ("asdca", "norma", "ocas", "interior-point")  # their own objective falls with every record of this problem
+STEADY = (
+    "asdca",
+    "norma",
+    "ocas",
+    "interior-point",
+)  # their own objective falls with every record of this problem
 FROM_DISK = ("block", "selective-block", "cached-loops")
 
 

@@ -15,6 +15,7 @@ from dualgap.training.stopping import (
     MaxVisits,
     NotImproving,
     Reason,
+    Rounding,
     Rules,
     Stalled,
     TimeLimit,
@@ -80,9 +81,16 @@ def test_stalled_needs_a_whole_window_without_progress() -> None:
 
 def test_a_gap_of_rounding_errors_is_recognised() -> None:
     certificate = Certificate(1.0, 1.0, 1e-12, 1e-12, 9e-13, "mean")
-    assert GapIsRounding().reason(record(output=certificate)).name == "rounding"
-    assert GapIsRounding().reason(record(output=certificate, kind="estimate")) is None
-    assert GapIsRounding().reason(record(output=certificate._replace(rounding=4e-13))) is None
+    rule = GapIsRounding()
+
+    def reason(before: float = 1e-12, **changes: Any) -> Reason | None:
+        return rule.look(record(**{"output": certificate} | changes), Rounding(before))[0]
+
+    assert reason().name == "rounding"
+    assert reason(kind="estimate") is None
+    assert reason(output=certificate._replace(rounding=4e-13)) is None
+    assert reason(before=2e-12) is None  # the bound still falls: the next one may be better
+    assert rule.look(record(output=certificate), rule.begin())[1] == Rounding(9e-13)
 
 
 def test_rules_remember_in_what_they_are_handed() -> None:

@@ -52,9 +52,9 @@ class TestBestModel:
         new_X, new_y = data(n=60, seed=1, regression=loss == "squared")
         seen: list[float] = []
 
-        def measure(point: Point) -> dict[str, float]:
-            seen.append(mean_loss(loss, new_X, new_y, point.w, point.b))
-            return {}
+        def measure(point: Point, best: Point) -> dict[str, float]:
+            seen.append(mean_loss(loss, new_X, new_y, best.w, best.b))
+            return {"own": mean_loss(loss, new_X, new_y, point.w, point.b)}
 
         outcome = dualgap.fit(
             X,
@@ -74,7 +74,8 @@ class TestBestModel:
             best = int(np.argmin(values))
             assert len(values) == best + 4 + 1
             assert f"{min(values):.6g}" in outcome.reason.message
-        # what is handed over at any moment is the best model so far
+        assert values == pytest.approx([record.measures["own"] for record in outcome.trace], rel=1e-12)
+        # the second point that measures are given is the best model so far
         np.testing.assert_allclose(seen, np.minimum(np.minimum.accumulate(values), nothing), rtol=1e-12)
         # and the certificate is that model's
         independent = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))

@@ -64,7 +64,9 @@ def test_runs_of_other_solvers_and_options_cannot_be_resumed() -> None:
     assert resumed.trace[0].visits == first.trace[-1].visits
     with pytest.raises(dualgap.InputError, match="both warm= and resume="):
         dualgap.fit(X, Y, C=1e-3, resume=first, warm=first)
-    with pytest.raises(dualgap.InputError, match=r"resume='run.npz' must be a Run"):
+    with pytest.raises(dualgap.InputError, match=r"resume=3 must be the name of"):
+        dualgap.fit(X, Y, resume=3)
+    with pytest.raises(dualgap.InputError, match=r"run.npz: not a saved run \(there is no such file\)"):
         dualgap.fit(X, Y, resume="run.npz")
     with pytest.raises(dualgap.InputError, match="a Run goes on with resume="):
         dualgap.fit(X, Y, warm=first.run)
@@ -75,8 +77,11 @@ def test_runs_of_other_solvers_and_options_cannot_be_resumed() -> None:
 def test_a_damaged_state_is_refused() -> None:
     first = dualgap.fit(X, Y, solver="dcd", C=1e-3, max_epochs=2)
     state = first.run.state
-    for damaged in (state._replace(w=state.w[:-1]), state._replace(beta=state.beta.astype(np.float32))):
-        with pytest.raises(dualgap.InputError, match="does not belong to dcd"):
+    for damaged, what in (
+        (state._replace(w=state.w[:-1]), r"state.w has the shape \(4,\), and must have \(5,\)"),
+        (state._replace(beta=state.beta.astype(np.float32)), "state.beta has the dtype float32"),
+    ):
+        with pytest.raises(dualgap.InputError, match=rf"cannot be one of dcd\(.*{what}.*: it is damaged; "):
             dualgap.fit(X, Y, solver="dcd", C=1e-3, resume=first.run._replace(state=damaged))
 
 

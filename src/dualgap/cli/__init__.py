@@ -77,7 +77,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit.
 
     0 done, 1 not true, 2 bad input or usage, 3 not converged, 130 interrupted, 141 the reader of stdout has
-    gone. Where a program gives the arguments, the process is that program's, and its signals are left alone.
+    gone, 143 terminated. Where a program gives the arguments, the process is that program's, and its signals
+    are left alone.
     """
     code = INTERRUPTED
     with contextlib.suppress(KeyboardInterrupt):  # pressed while an error was being told

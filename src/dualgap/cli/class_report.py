@@ -28,7 +28,7 @@ class TrainedClasses:
     found: OneVsRest
     seconds: float  # of all runs together, by the clock
     model: Model
-    interrupted: bool  # Ctrl-C was pressed after training began, be it while the model was saved
+    interrupted: Reason | None  # by a signal after training began, be it while the model was saved
     trace_failure: str | None = None
 
     @property

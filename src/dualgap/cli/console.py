@@ -103,6 +103,12 @@ def complain(message: str) -> int:
     return 2
 
 
+def warn(message: str) -> None:
+    """Print a warning in one line."""
+    with contextlib.suppress(OSError):
+        click.echo(f"dualgap: warning: {' '.join(message.split())}", err=True)
+
+
 def headline(text: str, good: bool = True) -> None:
     """Print the sentence that says how it went."""
     click.secho(text, fg="green" if good else "yellow", bold=True)

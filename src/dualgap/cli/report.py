@@ -54,6 +54,9 @@ class Settings(NamedTuple):
     label: str
     weight: str | None
     trace: Path | None
+    checkpoint: Path | None
+    checkpoint_every: str
+    resume: Path | None
     record_every: int | None
     validation: Path | None
     patience: int
@@ -76,7 +79,7 @@ class Trained:
     data: Dataset
     outcome: Outcome
     model: Model
-    interrupted: bool  # Ctrl-C was pressed after training began, be it while the model was saved
+    interrupted: Reason | None  # by a signal after training began, be it while the model was saved
     trace_failure: str | None = None
 
     @property

@@ -13,7 +13,7 @@ from .data import check_files, column_options, data_argument, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
 
-NOT_CONVERGED, INTERRUPTED = 3, 130
+NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 
 
 @click.command(short_help="Train a model, certify it, save it.")
@@ -96,6 +96,25 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 @click.option(
     "--trace", metavar="FILE.jsonl", type=click.Path(path_type=Path), help="Write every certificate there."
 )
+@click.option(
+    "--checkpoint",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Save the run there every so often and when it ends, for --resume.",
+)
+@click.option(
+    "--checkpoint-every",
+    metavar="DURATION",
+    default="60s",
+    show_default=True,
+    help="How often: 60s, 10min, 2h.",
+)
+@click.option(
+    "--resume",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Go on with the run in this checkpoint, bit for bit; data and options must be the same.",
+)
 @click.option("--record-every", type=int, metavar="N", help="Certify after every N row visits, too.")
 @click.option(
     "--validation",
@@ -147,10 +166,13 @@ def command(**given: Any) -> int:
     the rows and in one MODEL: --threads of them at a time, from disk in the same passes. Every class has its
     own certificate; the lines of --trace name their class. Limits are for each class.
 
-    Ctrl-C ends a run early and keeps the best model so far, of every class.
+    Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With
+    --checkpoint the run (of two classes, or a regression) is saved, too, every minute and in the end: after a
+    crash, a kill or a limit --resume goes on with it.
 
     Exit codes: 0 converged (every class), 2 bad input (if it shows during training, the model so far is
-    saved), 3 not to the gap asked for (model saved), 130 interrupted (model saved).
+    saved), 3 not to the gap asked for (model saved), 130 interrupted (model saved), 143 terminated (model
+    saved).
     """
     settings = Settings(**given)
     file = settings.model_file
@@ -182,10 +204,11 @@ def command(**given: Any) -> int:
         raise
     if trained.trace_failure is not None:
         return complain(f"{trained.trace_failure} ({saved})")
-    if trained.interrupted:
-        if trained.reason.name != "interrupted":  # Ctrl-C came when the run had just ended
-            click.echo(f"dualgap: interrupted ({saved})", err=True)
-        return INTERRUPTED
+    if trained.interrupted is not None:
+        name = trained.interrupted.name
+        if trained.reason.name != name:  # the signal came when the run had just ended
+            click.echo(f"dualgap: {name} ({saved})", err=True)
+        return TERMINATED if name == "terminated" else INTERRUPTED
     if trained.reason.name == "broken":
         return complain(f"{trained.reason.message}, saved as {file}")
     return 0 if trained.converged else NOT_CONVERGED
@@ -196,14 +219,26 @@ def _check(settings: Settings) -> dict[str, Any]:
     from ..core.bias import make_bias
     from ..core.losses import make_loss
     from ..preparing import stall_visits, strength
+    from ..runtime.checks import duration
     from ..runtime.options import options_of
+    from ..runtime.writing import check_destinations
     from ..solvers import SOLVERS, make_solver
 
     check_files(
-        {"MODEL": settings.model_file, "the file of --trace": settings.trace},
+        {
+            "MODEL": settings.model_file,
+            "the file of --trace": settings.trace,
+            "the file of --checkpoint": settings.checkpoint,
+        },
         {"DATA": settings.data_file, "the file of --validation": settings.validation},
         prints=settings.as_json or not settings.quiet,
     )
+    if settings.resume is not None:
+        check_destinations(
+            {"MODEL": settings.model_file, "the file of --trace": settings.trace},
+            {"the file of --resume": settings.resume},
+        )
+    duration("--checkpoint-every", settings.checkpoint_every)
     loss = make_loss(settings.loss)
     strength(settings.C, settings.lam, 1.0)
     stall_visits(stall_of(settings.stall), 1)

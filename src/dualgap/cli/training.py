@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..runtime.errors import TrivialModelWarning
+from ..runtime.errors import CheckpointWarning, TrivialModelWarning
 from .class_report import TrainedClasses
-from .console import Spinner
+from .console import Spinner, warn
 from .progress import ClassProgress, Trace
 from .report import PREPARING, Introduction, Settings, Trained
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def run(
     settings: Settings, file: Path, options: dict[str, Any], spinner: Spinner
 ) -> Trained | TrainedClasses:
-    """Read, train and save. Once training has begun, Ctrl-C does not lose what has been learned."""
+    """Read, train and save. Once training has begun, no Ctrl-C or SIGTERM loses what has been learned."""
     from ..training.interruption import CtrlC
 
     data = opened(settings, spinner)
@@ -41,7 +41,7 @@ def run(
         **_arguments(settings),
         **options,
     }
-    with CtrlC() as ctrl_c:
+    with CtrlC(terminate=True) as ctrl_c:
         found: Any = _Training(settings, arguments, data, trace, spinner, ctrl_c).run()
         seconds = time.perf_counter() - began
         model: Model = found.model
@@ -50,8 +50,8 @@ def run(
         model.save(file)
     failure = None if trace is None else trace.failure
     if several:
-        return TrainedClasses(settings, file, data, found, seconds, model, ctrl_c.pressed, failure)
-    return Trained(settings, file, data, found, model, ctrl_c.pressed, failure)
+        return TrainedClasses(settings, file, data, found, seconds, model, ctrl_c.reason, failure)
+    return Trained(settings, file, data, found, model, ctrl_c.reason, failure)
 
 
 def is_one_vs_rest(data: Dataset) -> bool:
@@ -85,6 +85,9 @@ def _arguments(settings: Settings) -> dict[str, Any]:
         "rho": 1.0 if settings.rho is None else settings.rho,
         "stall": stall_of(settings.stall),
         "output": settings.keep,
+        "checkpoint": settings.checkpoint,
+        "checkpoint_every": settings.checkpoint_every,
+        "resume": settings.resume,
     }
 
 
@@ -152,6 +155,8 @@ class _Training(NamedTuple):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
+                warnings.simplefilter("always", CheckpointWarning)
+                warnings.showwarning = lambda message, *_: warn(str(message))
                 return self._fit_classes() if is_one_vs_rest(self.data) else self._fit()
         finally:
             if self.trace is not None:
@@ -189,9 +194,8 @@ class _Training(NamedTuple):
 
     def _callbacks(self) -> list[Any]:
         """Those that every run has; the introduction comes before any line of progress."""
-        from ..training.stopping import INTERRUPTED
 
         def listen(record: Record, run: Run) -> Any:
-            return INTERRUPTED if self.ctrl_c.pressed else None
+            return self.ctrl_c.reason
 
         return [Introduction(self.settings, self.data, self.spinner), listen]

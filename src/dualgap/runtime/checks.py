@@ -5,6 +5,7 @@ takes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -40,6 +41,21 @@ def whole(name: str, value: Any, least: int) -> int:
     if found < least:
         raise InputError(f"{name}={shown(value)} must be at least {least}")
     return int(found)
+
+
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def duration(name: str, value: Any) -> float:
+    """Seconds: a number, or a text such as "60s", "10min" or "2h"."""
+    if not isinstance(value, str):
+        return number(name, value, zero=True)
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([a-z]*)", value.strip().lower())
+    if found is None or found[2] not in _SECONDS:
+        raise InputError(
+            f"{name}={shown(value)} is no duration; write it as 60s, 10min, 2h or a number of seconds"
+        )
+    return number(name, float(found[1]) * _SECONDS[found[2]], zero=True)
 
 
 def flag(name: str, value: Any) -> bool:

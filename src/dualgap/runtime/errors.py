@@ -17,6 +17,10 @@ class TrivialModelWarning(UserWarning):
     """The model that is handed back is the all-zero one, because a run has seen no better one."""
 
 
+class CheckpointWarning(UserWarning):
+    """A run could not be saved, and goes on."""
+
+
 class KernelCacheWarning(UserWarning):
     """Compiled kernels cannot be stored, so every process compiles them anew."""
 

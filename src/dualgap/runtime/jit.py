@@ -63,6 +63,7 @@ TYPES = (
     "core/losses/regression.py",
     "core/geometry.py",
     "core/bounds.py",
+    "solvers/dual/gap_estimate.py",
     "solvers/order.py",
     "solvers/primal/rates.py",
     "solvers/primal/slopes.py",
@@ -214,7 +215,7 @@ def inner(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
     return function
 
 
-class _Compilations(numba_event.Listener):  # type: ignore[misc]
+class _Collector(numba_event.Listener):  # type: ignore[misc]
     """Keeps the garbage collector off while kernels of this package compile, which saves a tenth of the time.
 
     A compilation makes hundreds of thousands of objects that stay, and the collector goes through them again
@@ -245,7 +246,7 @@ class _Compilations(numba_event.Listener):  # type: ignore[misc]
 
 
 if compiled:
-    numba_event.register("numba:compile", _Compilations())
+    numba_event.register("numba:compile", _Collector())
 
 _methods: dict[
     str, tuple[set[type], list[str]]

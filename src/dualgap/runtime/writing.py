@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from .errors import InputError
+from .leftovers import affixes, remove_leftovers
 from .paths import kind_of_path
 
 _STANDARD = Path("-")
@@ -59,7 +60,7 @@ def _same(one: Path, other: Path) -> bool:
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Write to a temporary name in the same folder; rename it in the end, or remove it if anything goes
-    wrong.
+    wrong. What a process that was killed has left in the folder is removed, too.
     """
     path = check_destination(path)
     if kind_of_path(path) == "device":  # /dev/null and the like: must not be replaced by a file
@@ -72,7 +73,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))  # a symbolic link stays one
     stem = os.fsencode(target.name)[:100].decode("ascii", errors="replace")  # the limit is one of bytes
     stem = stem.replace("\ufffd", "_")
-    temporary = target.with_name(f".{stem}.{secrets.token_hex(4)}.tmp")
+    remove_leftovers(target.parent)
+    prefix, suffix = affixes(stem)
+    temporary = target.with_name(f"{prefix}{secrets.token_hex(4)}{suffix}")
     try:
         with temporary.open("xb") as stream:
             yield stream

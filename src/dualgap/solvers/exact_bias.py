@@ -30,6 +30,7 @@ from ..core.problem import Evaluation, Point, Problem
 from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..training.solver import AnySolver, Capabilities, Solver, Status, Steps
+from ..training.states import Extent, Fixed, invariant, state_class
 from ..training.stopping import BROKEN
 
 SHARE = 0.03
@@ -51,12 +52,13 @@ def prox_strength(problem: Problem) -> float:
     return min(problem.lam / (SHARE * square if square > 0.0 else 1.0), strongest)
 
 
+@state_class
 class State(NamedTuple):
     """The inner solver's state, and the centre of its bias."""
 
     inner: Any
     centre: float
-    mu: float
+    mu: Fixed
     moved: int  # visits when the centre last moved
 
     @property
@@ -64,6 +66,11 @@ class State(NamedTuple):
         """Those of the inner solver."""
         counts: Counts = self.inner.counts
         return counts
+
+
+@invariant(State)
+def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
+    yield state.moved <= state.counts.visits, "moved is beyond the visits made"
 
 
 @dataclass(frozen=True)
@@ -140,9 +147,11 @@ class ExactBiasSolver(Solver[State]):
         """With the inner solver that is at work."""
         return ExactBiasSolver(self.inner.at_work(None if state is None else state.inner))
 
-    def fresh_like(self, problem: Problem, state: State) -> State:
+    def fresh_like(self, problem: Problem, state: Any) -> State:
         """With a first state of the inner solver's."""
         fresh = self.start(problem, None)
+        if not isinstance(state, State):
+            return fresh
         return fresh._replace(inner=self.inner.fresh_like(centred(problem, 0.0, fresh.mu), state.inner))
 
     def story(self, problem: Problem, state: State) -> list[str]:

@@ -54,8 +54,8 @@ class Forecast(NamedTuple):
 
     def work(self, name: str, counts: Counts, evaluations: int) -> float:
         """The work that a solver has done."""
-        done = self.coordinates(counts) if name == "dcd" else ENTRY * counts.entries + 5.0 * counts.visits
-        return done + evaluations * self.evaluation
+        second = self.entry * counts.entries + 5.0 * counts.visits
+        return evaluations * self.evaluation + (self.coordinates(counts) if name == "dcd" else second)
 
     def coordinates(self, counts: Counts) -> float:
         """Of visits by coordinate descent; a dual step without a closed form takes longer."""
@@ -75,6 +75,12 @@ class Forecast(NamedTuple):
         return steps * self.newton_step
 
     @property
+    def entry(self) -> float:
+        """Of an entry that a pass reads in order; the number of w that belongs to it may be far away."""
+        d = self.size.d
+        return ENTRY * (1.0 + 0.6 * min(1.0, d / 60_000) + 2.0 * min(1.0, d / 1_200_000))
+
+    @property
     def newton_step(self) -> float:
         """Of Newton's method: an evaluation, products with the rows that are curved, and factors if they
         are cheap.
@@ -87,13 +93,13 @@ class Forecast(NamedTuple):
             products, factors = 3.0, min(whole, EFFORT * nnz) + d**3 / (3.0 * FLOPS)
         elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * nnz:
             products, factors = 1.0, cost(int(curved * n) if d <= n else n, int(curved * nnz), d, self.sparse)
-        return self.evaluation + 2.0 * products * curved * ENTRY * nnz + factors + 30.0 * n
+        return self.evaluation + 2.0 * products * curved * self.entry * nnz + factors + 30.0 * n
 
     @property
     def interior_step(self) -> float:
         """Of the interior point method: an evaluation, four products, factors, and vectors."""
         n, d, nnz, _ = self.size
-        entry = ENTRY if self.sparse else BLAS_ENTRY
+        entry = self.entry if self.sparse else BLAS_ENTRY
         return self.evaluation + 8.0 * entry * nnz + 100.0 * self.ramps * n + cost(n, nnz, d, self.sparse)
 
     @property

@@ -4,21 +4,22 @@ fetched ahead.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..data.rows import Batch
-from ..runtime.arrays import Words
 from ..runtime.random import generator
+from ..training.states import Generator, RowNumbers, state_class
 
 
+@state_class
 class Order(NamedTuple):
     """The rows of an epoch, and what the next epoch is drawn from."""
 
-    rows: Any  # uint32; those of positive weight
-    picks: Any  # uint32; the rows of this epoch, in order
-    rng: Words
+    rows: RowNumbers  # uint32; those of positive weight
+    picks: RowNumbers  # uint32; the rows of this epoch, in order
+    rng: Generator
 
     @classmethod
     def of(cls, batch: Batch, seed: int) -> Order:

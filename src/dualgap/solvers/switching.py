@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ..core.problem import Evaluation, Point, Problem
 from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..training.solver import AnySolver, Capabilities, Solver, Status, Steps
+from ..training.states import Extended, Extent, Magnitude, NotNegative, Numbers, invariant, state_class
 from .forecasts import Forecast, remaining
 
 TRIAL = 0.2  # a method has a fair trial: this part of what the other one is expected to need,
@@ -37,49 +38,62 @@ PATIENCE = 1.5  # times what a method of second order is expected to need, befor
 LEAST_SAVED = 3e6  # and to save so many nanoseconds: a change may have to compile something
 
 
+Growing: TypeAlias = Annotated[Floats, Numbers(0.0, infinite=True, shape=(None,))]
+
+
+@state_class
 class Ledger(NamedTuple):
     """What the method at work has done since it took over, at each of its evaluations."""
 
-    costs: Floats
-    gaps: Floats  # relative, the best so far
+    costs: Growing
+    gaps: Growing  # relative, the best so far
 
     def after(self, cost: float, gap: float) -> Ledger:
         """With one more evaluation."""
         return Ledger(np.append(self.costs, cost), np.append(self.gaps, gap))
 
 
+@state_class
 class Changes(NamedTuple):
     """The changes made: at which visits, at which gap, and the costs that were expected then."""
 
-    visits: Floats
-    gaps: Floats
-    given_up: Floats
-    expected: Floats
+    visits: Growing
+    gaps: Growing
+    given_up: Growing
+    expected: Growing
 
     def after(self, *change: float) -> Changes:
         """With one more."""
         return Changes(*(np.append(old, new) for old, new in zip(self, change, strict=True)))
 
 
+@state_class
 class State(NamedTuple):
     """The state of the method at work, and the ledger by which it is judged."""
 
-    active: int  # 0: the first, 1: the second
+    active: Annotated[int, Numbers(0, 1, whole=True)]  # 0: the first, 1: the second
     inner: Any
     before: Counts  # by methods that have been given up
     ledger: Ledger
     changes: Changes
-    spent: float = 0.0  # the work of all stints before
-    given_up: float = 0.0  # what coordinates had still to do when they were given up; 0: they were not
-    primal: float = np.inf  # the best values seen
-    dual: float = -np.inf
-    tol: float = 0.0
+    spent: NotNegative = 0.0  # the work of all stints before
+    given_up: Magnitude = 0.0  # what coordinates had still to do when they were given up; 0: they were not
+    primal: Extended = np.inf  # the best values seen
+    dual: Extended = -np.inf
+    tol: NotNegative = 0.0
 
     @property
     def counts(self) -> Counts:
         """The work of all."""
         inner: Counts = self.inner.counts
         return Counts(*(a + b for a, b in zip(self.before, inner, strict=True)))
+
+
+@invariant(State)
+def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
+    for name, group in (("ledger", state.ledger), ("changes", state.changes)):
+        yield len({part.size for part in group}) == 1, f"{name} has parts of different lengths"
+    yield bool((state.ledger.costs[1:] >= state.ledger.costs[:-1]).all()), "ledger.costs do not ascend"
 
 
 NO_LEDGER = Ledger(np.zeros(0), np.zeros(0))
@@ -133,9 +147,10 @@ class Switching(Solver[State]):
         none = Changes(*(np.zeros(0) for _ in Changes._fields))
         return State(active, inner, Counts(), NO_LEDGER, none)
 
-    def fresh_like(self, problem: Problem, state: State) -> State:
+    def fresh_like(self, problem: Problem, state: Any) -> State:
         """With the method that a state has at work."""
-        return self._start(problem, None, state.active)
+        known = isinstance(state, State) and state.active in (0, 1)
+        return self._start(problem, None, state.active if known else self.begins)
 
     def set_target(self, state: State, tol: float) -> State:
         """For the decision, and for the method at work."""

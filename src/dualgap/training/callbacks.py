@@ -29,8 +29,9 @@ if TYPE_CHECKING:  # the command line has callbacks of its own, and shows its he
 class Callback:
     """The base of callbacks that want to know when training begins and ends, or to remember something.
 
-    What a callback with a ``name`` keeps in ``memory`` (a NamedTuple of numbers and arrays) is saved with the
-    run, and put back when the run is resumed. Callbacks are called in their order: one that saves runs comes
+    What a callback with a ``name`` keeps in ``memory`` (a NamedTuple of numbers and arrays) is part of the
+    run, and put back when the run is resumed; to be saved to a file, its class must be registered with
+    ``dualgap.training.states.state_class``. Callbacks are called in their order: one that saves runs comes
     last.
     """
 
@@ -42,6 +43,11 @@ class Callback:
 
     def __call__(self, record: Record, run: Run) -> Any:
         """Called with every record; something true ends the run."""
+
+    def ended(self, run: Run) -> None:
+        """Called with the run as it can be resumed, when there is a reason to stop and before its last point
+        is evaluated; not where an error ended it.
+        """
 
     def close(self, reason: Reason | None) -> None:
         """Called when training has ended; without a reason where an error ended it."""

@@ -1,50 +1,56 @@
 """Runs on disk: ``np.savez`` of everything a run needs to go on, bit for bit, as if it had never stopped.
 
 A run is a tree of NamedTuples and dictionaries. The file holds each leaf under its path, and the name of the
-class of each inner node; on reading only NamedTuples of this package are made, and no pickle is ever read.
+class of each inner node. On reading only classes of the registry (``states.py``) are made: a file is data,
+and what stands in it is never imported, called or unpickled.
 """
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from importlib import import_module
-from pathlib import Path
-from typing import Any
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..runtime.errors import InputError
-from ..runtime.writing import replacing
+from ..runtime.errors import CheckpointWarning, InputError
+from ..runtime.npy import read_npz
+from ..runtime.writing import check_destination, replacing
+from .callbacks import Callback
 from .outcome import Result
-from .run import Run
+from .run import FORMAT, Run
+from .states import FlawError, check_state, name_of, registered
+
+if TYPE_CHECKING:
+    from ..core.problem import Problem
+    from .records import Record
+    from .solver import AnySolver
 
 _CLASS, _KEYS = "class", "keys"
-_DAMAGE = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    TypeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
-def save_state(path: str | Path, run: Result | Run) -> None:
+def save_state(path: str | os.PathLike[str], run: Result | Run) -> None:
     """Write a run, or the run of an outcome, to an .npz file, whole or not at all."""
     arrays: dict[str, Any] = {}
+    classes = registered()
 
     def flatten(prefix: str, value: Any) -> None:
         if isinstance(value, tuple):
-            arrays[prefix + _CLASS] = np.asarray(f"{type(value).__module__}:{type(value).__qualname__}")
-            for name, item in value._asdict().items():  # type: ignore[attr-defined]  # it is a NamedTuple
-                flatten(f"{prefix}{name}.", item)
+            name = name_of(type(value))
+            if classes.get(name) is not type(value):
+                raise InputError(
+                    f"{prefix[:-1]} of the run is a {type(value).__name__}, which cannot be saved: "
+                    "register its class with dualgap.training.states.state_class"
+                )
+            arrays[prefix + _CLASS] = np.asarray(name)
+            for field, item in value._asdict().items():  # type: ignore[attr-defined]  # it is a NamedTuple
+                flatten(f"{prefix}{field}.", item)
         elif isinstance(value, dict):
             arrays[prefix + _KEYS] = np.array(list(value), dtype=str)
-            for name, item in value.items():
-                flatten(f"{prefix}{name}.", item)
+            for field, item in value.items():
+                flatten(f"{prefix}{field}.", item)
         else:
             arrays[prefix[:-1]] = np.asarray(value)
 
@@ -53,41 +59,73 @@ def save_state(path: str | Path, run: Result | Run) -> None:
         np.savez(file, allow_pickle=False, **arrays)
 
 
-def load_state(path: str | Path) -> Run:
-    """Read what ``save_state`` wrote; give it to ``fit(..., resume=...)`` with the same data and options."""
+def read_state(path: str | os.PathLike[str]) -> Run:
+    """The run in a file, of classes that have been registered, each number within its range.
+
+    Whether it suits a problem, and is whole, is known when it is resumed (``run.check_resumable``).
+    """
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
-    except _DAMAGE as error:
-        raise InputError(f"{path}: not a saved run ({error})") from None
-
-    def rebuild(prefix: str) -> Any:
-        if prefix + _CLASS in found:
-            cls = _node(str(found[prefix + _CLASS]), path)
-            return cls(*(rebuild(f"{prefix}{name}.") for name in cls._fields))
-        if prefix + _KEYS in found:
-            return {str(name): rebuild(f"{prefix}{name}.") for name in found[prefix + _KEYS]}
-        leaf = prefix[:-1]
-        if leaf not in found:
-            raise InputError(
-                f"{path}: the saved run has no {leaf or 'beginning'!r}; it was written by another version"
-            )
-        return found[leaf].item() if found[leaf].ndim == 0 else found[leaf]
-
-    run = rebuild("")
-    if not isinstance(run, Run):
-        raise InputError(f"{path}: not a saved run but a {type(run).__name__}")
+        run = _rebuilt(read_npz(path, "a saved run"), registered(), "")
+        if not isinstance(run, Run):
+            raise FlawError(f"it is a {type(run).__name__}")
+        if not isinstance(run.format, int) or run.format == FORMAT:
+            check_state(run, None, None)
+    except (FlawError, RecursionError) as flaw:
+        raise InputError(f"{path}: not a saved run, or damaged: {flaw}") from None
     return run
 
 
-def _node(name: str, path: str | Path) -> Any:
-    """The NamedTuple class of that name in this package."""
-    module, _, cls = name.partition(":")
-    if module.split(".")[0] == __name__.split(".")[0]:
+def _rebuilt(found: Mapping[str, Any], classes: Mapping[str, Any], prefix: str) -> Any:
+    """The part of a run whose leaves have names that begin with the prefix."""
+    if prefix + _CLASS in found:
+        name = str(found[prefix + _CLASS])
+        if name not in classes:
+            raise FlawError(f"it is made of {name!r}, and no state of this version is")
+        cls = classes[name]
+        return cls(*(_rebuilt(found, classes, f"{prefix}{field}.") for field in cls._fields))
+    if prefix + _KEYS in found:
+        keys = np.ravel(found[prefix + _KEYS])
+        return {str(name): _rebuilt(found, classes, f"{prefix}{name}.") for name in keys}
+    leaf = prefix[:-1]
+    if leaf not in found:
+        raise FlawError(f"it has no {leaf or 'beginning'!r}; it may be of another version")
+    return found[leaf].item() if found[leaf].ndim == 0 else found[leaf]
+
+
+class Checkpoint(Callback):
+    """Saves a run every so many seconds, and when it ends, whatever the reason.
+
+    A run does not end because it cannot be saved: there is a warning, and the next time is another attempt.
+    It comes after all callbacks that remember something.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], every: float = 60.0) -> None:
+        self._path, self._every = check_destination(path), every
+        self._saved = time.monotonic()
+        self._failing = self._ended = False
+
+    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+        """The clock starts."""
+        self._saved, self._ended = time.monotonic(), False
+
+    def __call__(self, record: Record, run: Run) -> None:
+        """Save the run if it is time; the evaluation after its end is no part of it."""
+        if not self._ended and time.monotonic() - self._saved >= self._every:
+            self._save(run)
+
+    def ended(self, run: Run) -> None:
+        """Save the run as it can be resumed."""
+        self._ended = True
+        self._save(run)
+
+    def _save(self, run: Run) -> None:
         try:
-            found = getattr(import_module(module), cls)
-        except (ImportError, AttributeError):
-            found = None
-        if isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields"):
-            return found
-    raise InputError(f"{path}: the saved run needs {name!r}, which this version does not have")
+            save_state(self._path, run)
+            self._failing = False
+        except InputError as error:
+            if not self._failing:  # one line for as long as it lasts
+                warnings.warn(
+                    f"checkpoint not saved: {error} (the run goes on)", CheckpointWarning, stacklevel=2
+                )
+            self._failing = True
+        self._saved = time.monotonic()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -12,17 +13,34 @@ from ..runtime.compiling import Elapsed
 from ..runtime.errors import InputError
 from .schedule import Timetable
 from .solver import AnySolver
+from .states import (
+    Extended,
+    Extent,
+    FlawError,
+    Magnitude,
+    NotNegative,
+    Numbers,
+    Signed,
+    check_state,
+    invariant,
+    state_class,
+)
 
-FORMAT = 3  # of a Run; one of another format cannot be resumed
+FORMAT = 4  # of a Run; one of another format cannot be resumed
+
+LATEST_DUE = 32  # epochs until an evaluation that was never due before
+
+state_class(Identity)
 
 
+@state_class
 class Value(NamedTuple):
     """A primal and a dual value in mean form, with bounds on their rounding errors."""
 
-    primal: float
-    primal_error: float
-    dual: float
-    dual_error: float
+    primal: Extended
+    primal_error: Magnitude
+    dual: Extended
+    dual_error: Magnitude
 
     @classmethod
     def of(cls, found: Evaluation) -> Value:
@@ -37,12 +55,13 @@ class Value(NamedTuple):
         return primal and dual
 
 
+@state_class
 class Seconds(NamedTuple):
     """Time spent so far."""
 
-    training: float = 0.0
-    certifying: float = 0.0
-    compiling: float = 0.0  # kernels, or loading them from their cache
+    training: NotNegative = 0.0
+    certifying: NotNegative = 0.0
+    compiling: NotNegative = 0.0  # kernels, or loading them from their cache
 
     def trained(self, elapsed: Elapsed) -> Seconds:
         """After some more training."""
@@ -53,6 +72,7 @@ class Seconds(NamedTuple):
         return Seconds(self.training, self.certifying + elapsed.working, self.compiling + elapsed.compiling)
 
 
+@state_class
 class Run(NamedTuple):
     """Everything that a run needs to go on as if it had never stopped; ``save_state`` writes it to a file.
 
@@ -63,15 +83,27 @@ class Run(NamedTuple):
     solver: str  # the solver with its options, as Python would write it
     problem: Identity
     state: Any  # the solver's
-    w: Floats  # the best primal point so far
+    w: Annotated[Floats, Numbers(shape=("d",))]  # the best primal point so far
     b: float
-    beta: Floats  # the best dual point so far
+    beta: Annotated[Floats, Numbers(shape=("n",))]  # the best dual point so far
     value: Value  # of these two
     current: Value  # of the solver's own point, when it was last evaluated
     timetable: Timetable
-    polished: int  # visits when the dual point was last improved apart from the solver
+    polished: Signed  # visits when the dual point was last improved apart from the solver
     seconds: Seconds
     memory: dict[str, Any]  # of stopping rules and callbacks, by name
+
+
+@invariant(Run)
+def _check(run: Run, extent: Extent) -> Iterator[tuple[bool, str]]:
+    visits, timetable = run.state.counts.visits, run.timetable
+    yield timetable.at.visits <= visits, "timetable.at is in the future"
+    # a period has at most twice as many visits as came before, and some epochs more (``schedule.py``)
+    yield timetable.due <= 4 * visits + LATEST_DUE * extent.epoch_size, "timetable.due is too far away"
+    yield run.polished <= visits, "polished is in the future"
+    for name, value in (("value", run.value), ("current", run.current)):
+        gap = value.primal - value.dual + value.primal_error + value.dual_error
+        yield not gap < 0.0, f"{name} has a primal value below the dual one"
 
 
 def copied(state: Any) -> Any:
@@ -82,7 +114,7 @@ def copied(state: Any) -> Any:
     return state.copy() if isinstance(state, np.ndarray) else state
 
 
-_REMEDY = "start from its point instead (warm=), or resume with what it was trained with"
+_REMEDY = "resume with what it was trained with, or start anew (in Python: from its point, warm=)"
 _WORDS = {
     "loss": "another loss",
     "lam": "another lam",
@@ -96,7 +128,7 @@ def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
 
     That the data are the same is only as sure as a digest of samples; `check_value` looks at all of them.
     """
-    if run.format != FORMAT:
+    if not isinstance(run.format, int) or run.format != FORMAT:
         raise InputError(
             f"resume: the run has format {run.format!r}, and this version has {FORMAT}; {_REMEDY}"
         )
@@ -107,10 +139,15 @@ def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
         if then != now:
             shown = "" if name == "data" else f" ({then}, and now {now})"
             raise InputError(f"resume: the run was trained with {_WORDS[name]}{shown}; {_REMEDY}")
-    if not _alike(solver.fresh_like(problem, run.state), run.state):
+    source = problem.source
+    extent = Extent(source.n, source.d, source.epoch_size, source.weight if source.in_memory else None)
+    try:
+        check_state(run, run._replace(state=solver.fresh_like(problem, run.state)), extent)
+    except FlawError as flaw:
         raise InputError(
-            f"resume: the state of the run does not belong to {solver.identity}; the file is damaged"
-        )
+            f"resume: the run cannot be one of {solver.identity}, {flaw}: it is damaged; "
+            "resume another checkpoint, or start anew"
+        ) from None
 
 
 def check_value(run: Run, found: Evaluation) -> None:
@@ -121,13 +158,3 @@ def check_value(run: Run, found: Evaluation) -> None:
             f"{found.primal:.9g} "
             f"with these rows, targets and weights: they are others; {_REMEDY}"
         )
-
-
-def _alike(fresh: Any, state: Any) -> bool:
-    """Whether a state has the shape of a fresh one. Arrays that are empty at first may have grown."""
-    if isinstance(fresh, tuple):
-        return type(fresh) is type(state) and all(map(_alike, fresh, state))
-    if isinstance(fresh, np.ndarray):
-        same = isinstance(state, np.ndarray) and (fresh.dtype, fresh.ndim) == (state.dtype, state.ndim)
-        return same and (fresh.size == 0 or fresh.shape == state.shape)
-    return not isinstance(state, np.ndarray)

@@ -16,7 +16,7 @@ from .loop import Loop, Settings
 from .outcome import Result
 from .records import Record
 from .solver import AnySolver
-from .stopping import BROKEN, INTERRUPTED, Reason, Rules, broken
+from .stopping import BROKEN, SIGNALS, Reason, Rules, broken, recalled
 
 PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not waited for after Ctrl-C
 
@@ -66,19 +66,22 @@ def running(
         if settings.resume is not None:
             for callback in callbacks:
                 if callback.name in settings.resume.memory:
-                    callback.memory = settings.resume.memory[callback.name]
+                    kept = settings.resume.memory[callback.name]
+                    new = callback.memory is None
+                    callback.memory = kept if new else recalled(callback.name, kept, callback.memory)
         trace: list[Record] = []
         with ExitStack() as open_:
             loop.steps = open_.enter_context(solver.opened(problem, loop.state))
             for record in loop:
                 reason = _look(loop, record, trace, callbacks) or loop.ended(record)
-                if ctrl_c.pressed:
-                    reason = reason or INTERRUPTED
+                reason = reason or ctrl_c.reason
                 if reason is not None:
                     break
                 yield record
         assert reason is not None  # a loop goes on for ever
         run = loop.run(callbacks)  # taken first: the last evaluation is no part of the resumable run
+        for callback in callbacks:
+            callback.ended(run)
         if loop.visits > loop.timetable.at.visits and not _leave_unevaluated(reason, loop, trace):
             reason = _evaluate_last(loop, reason, trace, callbacks)
     finally:
@@ -122,8 +125,8 @@ def _leave_unevaluated(reason: Reason, loop: Loop, trace: list[Record]) -> bool:
     if not trace:
         return False
     if not loop.in_memory:  # it takes a pass over the disk
-        return reason.name in ("interrupted", "time_limit", "gap")
-    return reason.name == "interrupted" and loop.seconds.certifying > PATIENCE_AFTER_CTRL_C * len(trace)
+        return reason.name in (*SIGNALS, "time_limit", "gap")
+    return reason.name in SIGNALS and loop.seconds.certifying > PATIENCE_AFTER_CTRL_C * len(trace)
 
 
 def _evaluate_last(loop: Loop, reason: Reason, trace: list[Record], callbacks: Sequence[Callback]) -> Reason:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from ..core.problem import Problem
 from ..runtime.counts import Counts
 from .solver import AnySolver, Status
+from .states import Magnitude, state_class
 
 # Shares: time for evaluations over time for training.
 SHARE = 0.3  # in general: less than a quarter of the whole
@@ -73,13 +74,14 @@ class Size(NamedTuple):
         return entry * counts.entries + 30.0 * counts.visits
 
 
+@state_class
 class Timetable(NamedTuple):
     """Where a run stands in its schedule; part of the `Run`."""
 
     due: int  # visits at which the next evaluation is due
     certificates: int = 0  # so far
     at: Counts = Counts()
-    gap: float = INITIAL_GAP  # relative, at the last one
+    gap: Magnitude = INITIAL_GAP  # relative, at the last one
     missed: int = 0  # evaluations in a row at which a solver expected the target and did not have it
 
 

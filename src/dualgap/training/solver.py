@@ -136,8 +136,8 @@ class Solver(ABC, Generic[S]):
         """
         return self
 
-    def fresh_like(self, problem: Problem, state: S) -> S:
-        """A first state that has the parts of a given one; called when a run is resumed."""
+    def fresh_like(self, problem: Problem, state: Any) -> S:
+        """A first state that has the parts of a given one, whatever that is; called when a run is resumed."""
         return self.start(problem, None)
 
     def story(self, problem: Problem, state: S) -> list[str]:

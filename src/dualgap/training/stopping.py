@@ -10,13 +10,15 @@ that the loop hands over and keeps in the `Run`, so that a resumed run stops whe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from ..runtime.arrays import Floats
+from ..runtime.errors import InputError
+from .states import Extended, Extent, GrowingReals, Magnitude, Numbers, invariant, state_class
 
 if TYPE_CHECKING:
     from .records import Record
@@ -31,6 +33,8 @@ class Reason(NamedTuple):
 
 BROKEN = "broken"  # the name of the reason where the data fail
 INTERRUPTED = Reason("interrupted", "interrupted; this is the best model so far")
+TERMINATED = Reason("terminated", "terminated by a signal; this is the best model so far")
+SIGNALS = INTERRUPTED.name, TERMINATED.name
 
 
 def broken(message: str) -> Reason:
@@ -39,6 +43,16 @@ def broken(message: str) -> Reason:
 
 
 Memory = Any  # a NamedTuple of numbers and arrays, or None
+
+
+def recalled(name: str, kept: Memory, fresh: Memory) -> Memory:
+    """What a run that is resumed has kept under a name, if it is of the kind of what is new under it."""
+    if type(kept) is not type(fresh):
+        raise InputError(
+            f"resume: memory.{name} of the run is a {type(kept).__name__}, and must be a "
+            f"{type(fresh).__name__}: it is damaged; resume another checkpoint, or start anew"
+        )
+    return kept
 
 
 class Rule(Protocol):
@@ -83,7 +97,11 @@ class Rules:
 
     def begin(self, kept: Mapping[str, Memory]) -> dict[str, Memory]:
         """What the rules remember: as kept in a run that is resumed, or nothing yet."""
-        return {rule.name: kept[rule.name] if rule.name in kept else rule.begin() for rule in self.rules}
+        memory = {rule.name: rule.begin() for rule in self.rules}
+        return {
+            name: recalled(name, kept[name], fresh) if name in kept else fresh
+            for name, fresh in memory.items()
+        }
 
     def look(self, record: Record, memory: dict[str, Memory]) -> tuple[Reason | None, dict[str, Memory]]:
         """Ask every rule, as some keep count; and what they remember now."""
@@ -194,10 +212,11 @@ class TimeLimit(Memoryless):
         )
 
 
+@state_class
 class Rounding(NamedTuple):
     """The bound on rounding errors at the last certificate."""
 
-    bound: float
+    bound: Magnitude
 
 
 @dataclass(frozen=True)
@@ -232,11 +251,18 @@ class GapIsRounding:
         return math.inf
 
 
+@state_class
 class History(NamedTuple):
     """Certified records, as far back as `Stalled` looks."""
 
-    visits: Floats
-    gaps: Floats  # relative
+    visits: GrowingReals
+    gaps: Annotated[Floats, Numbers(0.0, infinite=True, shape=(None,))]  # relative
+
+
+@invariant(History)
+def _check(history: History, extent: Extent) -> Iterator[tuple[bool, str]]:
+    yield history.visits.size == history.gaps.size, "visits and gaps differ in size"
+    yield bool((np.diff(history.visits) >= 0.0).all()), "visits fall"
 
 
 @dataclass(frozen=True)
@@ -277,12 +303,13 @@ class Stalled:
         return math.inf
 
 
+@state_class
 class Patience(NamedTuple):
     """What early stopping remembers: the smallest loss on held-out rows, and how many certificates ago it
     was.
     """
 
-    best: float
+    best: Extended
     since: int
 
 

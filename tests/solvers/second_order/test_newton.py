@@ -232,7 +232,9 @@ def test_products_and_the_whole_sample_are_those_of_the_hessian(loss: str, bias:
 def test_a_sample_stands_for_all_rows() -> None:
     """Rows that differ greatly in h: a sample of a tenth is as large as asked for, and close to H."""
     problem, (X, _, _) = setting("logistic", n=20_000), arrays("logistic", n=20_000)
-    quadratic = Quadratic(problem, AS_IT_IS, X @ np.array([8.0, 0.0, -3.0, 0.0, 0.0]), 50, Hessians.of(problem))
+    quadratic = Quadratic(
+        problem, AS_IT_IS, X @ np.array([8.0, 0.0, -3.0, 0.0, 0.0]), 50, Hessians.of(problem)
+    )
     assert quadratic.curved > 10_000
     stride = quadratic.stride(1000)
     large = quadratic.h >= stride

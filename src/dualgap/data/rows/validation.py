@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...runtime.arrays import Floats, Offsets, Values, canonical
+from ...runtime.arrays import Columns, Floats, Offsets, Values, canonical
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.threads import in_threads
@@ -53,7 +53,7 @@ def as_rows(X: Any, threads: int = 1) -> Validated:
             )
         rows, width = Dense(canonical(matrix, _value_type(matrix.dtype))), matrix.shape[1]
     squares, fault, row = _validated(rows, width, threads)
-    if fault == UNORDERED and isinstance(rows, CSR) and _first_repeated(rows, width) >= 0:
+    if fault == UNORDERED and isinstance(rows, CSR) and _repeats(rows, width):
         summed = matrix.copy()
         summed.sum_duplicates()
         return as_rows(summed, threads)
@@ -230,13 +230,17 @@ def _fault_of_values(rows: Any, some: Any) -> tuple[int, int]:
     return worst, where
 
 
+def _repeats(rows: CSR, width: int) -> bool:
+    """Whether a row names a column twice."""
+    return int(_first_repeated(rows.columns, rows.starts, np.full(width, -1, dtype=np.int64))) >= 0
+
+
 @kernel
-def _first_repeated(rows: CSR, width: int) -> int:
-    """The first row that names a column twice, or -1."""
-    seen = np.full(width, -1, dtype=np.int64)
-    for i in range(rows.starts.shape[0] - 1):
-        for p in range(rows.starts[i], rows.starts[i + 1]):
-            if seen[rows.columns[p]] == i:
+def _first_repeated(columns: Columns, starts: Offsets, seen: Offsets) -> int:
+    """The first row that names a column twice, or -1; ``seen`` holds -1 for every column."""
+    for i in range(starts.shape[0] - 1):
+        for p in range(starts[i], starts[i + 1]):
+            if seen[columns[p]] == i:
                 return i
-            seen[rows.columns[p]] = i
+            seen[columns[p]] = i
     return -1

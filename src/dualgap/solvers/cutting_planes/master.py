@@ -24,7 +24,8 @@ allows no more.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
+from ...training.states import WHOLE, Extent, GrowingNaturals, GrowingReals, Numbers, invariant, state_class
 from ...training.stopping import Reason
 
 MAX_IDLE = 50  # rounds after which a cut whose multiplier was 0 in all of them is dropped
@@ -43,17 +45,35 @@ MIN_GAIN = 1e-4  # ... not counting those that raise the master's value by this 
 RIDGE = 1e-13  # added to the diagonal of the master, as a part of its mean, so that it is strictly convex
 
 
+@state_class
 class Cuts(NamedTuple):
     """The cuts so far, and the multipliers of the last master problem. Each cut adds a row to every array."""
 
-    gradients: Floats
-    pulls: Floats
-    offsets: Floats
-    members: Any  # uint8, eight rows a byte
-    products: Floats  # gradients times gradients
-    multipliers: Floats
-    idle: Any  # rounds since the multiplier was positive
+    gradients: Annotated[Floats, Numbers(shape=(None, "d"))]
+    pulls: GrowingReals
+    offsets: GrowingReals
+    members: Annotated[Any, WHOLE._replace(shape=(None, None))]  # uint8, eight rows a byte
+    products: Annotated[Floats, Numbers(shape=(None, None))]  # gradients times gradients
+    multipliers: Annotated[Floats, Numbers(0.0, 1.0, shape=(None,))]
+    idle: GrowingNaturals  # rounds since the multiplier was positive
     known: int  # rounds in a row whose cut was known already
+
+
+@invariant(Cuts)
+def _check(cuts: Cuts, extent: Extent) -> Iterator[tuple[bool, str]]:
+    count = cuts.offsets.size
+    shapes = [(count,)] * 4 + [(count, extent.d), (count, count), (count, (extent.n + 7) // 8)]
+    found = (
+        cuts.pulls,
+        cuts.offsets,
+        cuts.multipliers,
+        cuts.idle,
+        cuts.gradients,
+        cuts.products,
+        cuts.members,
+    )
+    yield [array.shape for array in found] == shapes, "arrays have different numbers of cuts"
+    yield float(cuts.multipliers.sum()) <= 1.0 + 1e-6, "multipliers add up to more than 1"
 
 
 def no_cuts(n: int, d: int) -> Cuts:

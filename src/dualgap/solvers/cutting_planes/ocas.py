@@ -24,6 +24,7 @@ from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...training.states import Extended, state_class
 from ...training.stopping import Reason
 from .cutting_plane import ABILITIES, CuttingPlane, after_round, primal_start
 from .master import Cuts, add_cut, master_point, mean_loss, no_cuts, scores, slack, solve_master
@@ -33,6 +34,7 @@ MIX = 0.1
 MAX_STEP = 1e6
 
 
+@state_class
 class Scored(NamedTuple):
     """A primal point and the scores of all rows at it."""
 
@@ -49,14 +51,15 @@ class Scored(NamedTuple):
         )
 
 
+@state_class
 class State(NamedTuple):
     """The cuts, the best point with its scores, and the scores at which the next cut is taken."""
 
     cuts: Cuts
     best: Scored
     next: Floats  # scores of the point of the next cut
-    primal: float = math.inf  # P at the best point, for the solver's own rules only
-    lower: float = -math.inf  # the master's value, likewise
+    primal: Extended = math.inf  # P at the best point, for the solver's own rules only
+    lower: Extended = -math.inf  # the master's value, likewise
     counts: Counts = Counts()
 
     @property

@@ -16,18 +16,20 @@ from ...core.problem import Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.options import option
+from ...training.states import Extended, state_class
 from ...training.stopping import Reason
 from .cutting_plane import ABILITIES, CuttingPlane, after_round, primal_start
 from .master import Cuts, add_cut, master_point, mean_loss, no_cuts, scores, slack, solve_master
 
 
+@state_class
 class State(NamedTuple):
     """The cuts, and the solution of the master problem over them."""
 
     cuts: Cuts
     w: Floats
     b: float
-    violation: float = math.inf  # of the newest cut
+    violation: Extended = math.inf  # of the newest cut
     counts: Counts = Counts()
 
 

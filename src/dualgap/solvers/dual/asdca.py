@@ -50,6 +50,7 @@ from ...runtime.errors import InputError
 from ...runtime.options import option
 from ...runtime.random import generator
 from ...training.solver import Capabilities, Solver, Status, Steps
+from ...training.states import state_class
 from . import averaging
 from .averaging import AVERAGE, LAST, Suffix
 from .mini_batches import Cursor, InThreads, Iterate, Lagging, Pace, run_batches
@@ -63,6 +64,7 @@ WORTH_THREADS = 400_000  # entries in a batch from which on threads pay
 Run: TypeAlias = Callable[[Batch, Loss, DualGeometry, Iterate, int], Cursor]  # steps until so many are made
 
 
+@state_class
 class State(NamedTuple):
     """The iterate, the windows of averages, and when it was last smoothed less and computed anew."""
 

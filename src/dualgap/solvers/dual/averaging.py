@@ -21,11 +21,13 @@ from ...core.problem import Problem
 from ...runtime.arrays import Floats, Words
 from ...runtime.errors import InputError
 from ...runtime.random import uniform
+from ...training.states import Position, state_class
 
 LAST, AVERAGE, RANDOM = ITERATES = ("last", "average", "random")
 T0_HELP = "first step of the average or the random choice (0: about half of the run, whenever it ends)"
 
 
+@state_class
 class Window(NamedTuple):
     """Some steps of a run, from ``began`` on."""
 
@@ -34,12 +36,13 @@ class Window(NamedTuple):
     due: int  # random: the step whose dual replaces it
 
 
+@state_class
 class Suffix(NamedTuple):
     """The window that is reported, and the one that will be next."""
 
     now: Window
     next: Window
-    mark: int  # the step at which the next window takes over; -1: never
+    mark: Position  # the step at which the next window takes over; -1: never
 
 
 def check_iterate(iterate: str, T0: int) -> None:

@@ -32,6 +32,7 @@ from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.options import option
 from ...training.solver import Capabilities, Solver, Status
+from ...training.states import state_class
 from ...training.stopping import Reason
 from .shrinking import (
     SHRUNK,
@@ -45,6 +46,7 @@ GROUP, SHORT = 4, 150  # neighbours that are visited together where rows have so
 MAX_FORESIGHT = 20.0  # 1/r at most
 
 
+@state_class
 class State(NamedTuple):
     """w = w(beta) at all times."""
 
@@ -101,6 +103,8 @@ class DCD(Solver[State]):
             state = self.take_news(problem, state.at(b=news.b), news)
             if state.sweeps.search.settled:
                 return state, self._status(state)
+        elif self.pg_tol > 0.0:  # a run that is resumed finds anew what has ended it
+            state = state._replace(sweeps=state.sweeps.knowing(settled=False))
         w, beta, sweeps = state
         sweeps = self._sweeper(problem).sweep(Subproblem.of(problem), w, beta, sweeps, budget)
         state = State(w, beta, sweeps)

@@ -72,7 +72,7 @@ class Decomposition(WorkingSetSolver):
         while state.counts.visits < end and not (restored or state.cursor.stuck) and reads < READS:
             reads += state.cursor.active
             state, restored = self._round(problem, state, box)
-        return state, status_of(state, restored=restored)
+        return state, status_of(problem, state, restored=restored)
 
     def _round(self, problem: Problem, state: State, box: Box) -> tuple[State, bool]:
         """Solve the problem over one working set; whether the active rows are solved, and all restored."""

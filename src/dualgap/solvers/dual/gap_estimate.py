@@ -16,6 +16,7 @@ import math
 from typing import NamedTuple
 
 from ...core.problem import Evaluation
+from ...training.states import Extended, state_class
 
 # samples of an estimate at least, or a 64th of the active rows, or all of them if they are fewer
 WINDOW = 256
@@ -23,15 +24,16 @@ INITIAL_CORRECTION = 2.0
 LEAST_CORRECTION, MOST_CORRECTION = 0.5, 10.0  # an estimate from a few hundred rows is no better than that
 
 
+@state_class
 class GapEstimate(NamedTuple):
     """What visits tell of the duality gap. Values are N times those of the problem in mean form."""
 
     tol: float = 0.0  # the relative gap asked for; 0: none
-    dual: float = 0.0  # the dual value when it was last computed; 0 before
-    tally: float = 0.0  # gaps of the rows looked at since the last estimate
+    dual: Extended = 0.0  # the dual value when it was last computed; 0 before
+    tally: Extended = 0.0  # gaps of the rows looked at since the last estimate
     tallied: int = 0  # their number
-    gap: float = math.inf  # the last estimate of the active rows' gap; infinite where there is none
-    known: float = math.inf  # their gap when rows were last restored; infinite where it is not known yet
+    gap: Extended = math.inf  # the last estimate of the active rows' gap; infinite where there is none
+    known: Extended = math.inf  # their gap when rows were last restored; infinite where it is not known yet
     correction: float = INITIAL_CORRECTION  # the gap that an evaluation found, over the estimate before it
 
     @property

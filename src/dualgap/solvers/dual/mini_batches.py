@@ -7,7 +7,7 @@ is added up in the same order and the result is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,11 +23,23 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.random import below
+from ...training.states import (
+    Extent,
+    FixedCount,
+    Generator,
+    Naturals,
+    NotNegative,
+    RowNumbers,
+    Share,
+    invariant,
+    state_class,
+)
 
 MIN_SIGMA = 1e-100  # below this, sigma is multiplied into h
 AHEAD = 4  # rows of a batch by which their entries are prefetched
 
 
+@state_class
 class Lagging(NamedTuple):
     """The running mean of the duals, updated for a row only when its dual changes.
 
@@ -35,28 +47,31 @@ class Lagging(NamedTuple):
     """
 
     mix: Floats
-    touched: Any  # int64
+    touched: Naturals  # int64
     total: Floats  # empty where no average is asked for
 
 
+@state_class
 class Pace(NamedTuple):
     """The constants of a step."""
 
-    m: int  # rows in a batch
-    theta: float
-    gamma: float  # of the smoothing; 0 for a smooth loss
+    m: FixedCount  # rows in a batch
+    theta: Share
+    gamma: NotNegative  # of the smoothing; 0 for a smooth loss
 
 
+@state_class
 class Cursor(NamedTuple):
     """The scalars of w = v + sigma h and b = v_bias + sigma h_bias, and the work done."""
 
     v_bias: float
     h_bias: float = 0.0
-    sigma: float = 1.0
+    sigma: Share = 1.0
     steps: int = 0
     counts: Counts = Counts()
 
 
+@state_class
 class Iterate(NamedTuple):
     """v = w(beta) and w = v + sigma h = w(mix) at all times."""
 
@@ -64,8 +79,8 @@ class Iterate(NamedTuple):
     h: Floats
     beta: Floats
     lagging: Lagging
-    rows: Any  # uint32; those of positive weight, the last batch first
-    rng: Words
+    rows: RowNumbers  # uint32; those of positive weight, the last batch first
+    rng: Generator
     pace: Pace
     cursor: Cursor
 
@@ -79,6 +94,16 @@ class Iterate(NamedTuple):
         if total.size:
             total = total + waited * self.beta + off * ((1.0 - left) / self.pace.theta)
         return self.beta + left * off, total
+
+
+@invariant(Iterate)
+def _check(iterate: Iterate, extent: Extent) -> Iterator[tuple[bool, str]]:
+    yield iterate.pace.m <= iterate.rows.size, "pace.m is more rows than there are"
+    yield iterate.pace.theta > 0.0, "pace.theta is 0"
+    yield (
+        int(iterate.lagging.touched.max(initial=0)) <= iterate.cursor.steps,
+        "lagging.touched is in the future",
+    )
 
 
 @kernel

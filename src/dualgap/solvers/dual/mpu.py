@@ -21,20 +21,32 @@ all rows come mini-epochs over the active ones, those that moved or whose counte
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from ...core.problem import Evaluation, Point, Problem
 from ...data.fetching import fetch_ahead, fetch_number
-from ...runtime.arrays import Floats, Words
+from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
 from ...runtime.random import generator, shuffle
 from ...training.solver import Capabilities, Solver, Status
+from ...training.states import (
+    Extent,
+    Generator,
+    Naturals,
+    Numbers,
+    Position,
+    Reals,
+    RowNumbers,
+    invariant,
+    state_class,
+)
 from ...training.stopping import Reason
 from .start import dual_start
 
@@ -43,29 +55,30 @@ REFINE = 4  # factor of M when no row can move any more
 PRECISIONS = ("float64", "float32")
 
 
+@state_class
 class Cursor(NamedTuple):
     """Where the epochs stand."""
 
     b: float
-    position: int = -1  # the next row of the epoch; -1 before it is shuffled
-    minis: int = -1  # mini-epochs made since the last full one; -1: this is a full one
+    position: Position = -1  # the next row of the epoch; -1 before it is shuffled
+    minis: Position = -1  # mini-epochs made since the last full one; -1: this is a full one
     active: int = 0  # rows in the active set
     moved: int = 0  # updates in this epoch
     settled: bool = False  # a full epoch had none
     counts: Counts = Counts()
 
 
+@state_class
 class State(NamedTuple):
     """w = w(beta), beta = y counter / M."""
 
-    w: Any  # float64 or float32
-    counters: Any  # int32
-    M: int
-    rows: Any  # uint32; those of positive weight
-    active_rows: Any  # uint32; the first ``cursor.active`` of them are the active set
-    rng: Words
+    w: Reals  # float64 or float32
+    counters: Naturals  # int32
+    M: Annotated[int, Numbers(1, FINEST, whole=True)]
+    rows: RowNumbers  # uint32; those of positive weight
+    active_rows: RowNumbers  # uint32; the first ``cursor.active`` of them are the active set
+    rng: Generator
     cursor: Cursor
-    relative_gap: float = math.inf  # at the last certificate
 
     @property
     def counts(self) -> Counts:
@@ -80,6 +93,17 @@ class State(NamedTuple):
         """The dual point that the counters stand for."""
         beta: Floats = y * (self.counters / self.M)
         return beta
+
+
+@invariant(State)
+def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
+    cursor, room = state.cursor, state.rows.size
+    count = room if cursor.minis < 0 else cursor.active
+    yield cursor.active <= room, "cursor.active is beyond active_rows"
+    yield cursor.position <= count, "cursor.position is beyond the rows"
+    # rows join the active set one by one during a full epoch
+    yield not (cursor.minis < 0 <= cursor.position < cursor.active), "cursor.active is more than were visited"
+    yield int(state.counters.max(initial=0)) <= state.M, "counters are beyond M"
 
 
 class Limits(NamedTuple):
@@ -133,10 +157,11 @@ class MPU(Solver[State]):
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """Visit rows until the budget is spent or nothing moves any more; then refine the quantum."""
+        relative_gap = math.inf
         if news is not None:
             state.w[:] = news.w_of_dual
             found = problem.certificate(news.primal, news.primal_error, news.dual, news.dual_error)
-            state = state.at(b=news.b)._replace(relative_gap=found.relative_gap)
+            state, relative_gap = state.at(b=news.b), found.relative_gap
         if state.cursor.settled:
             if REFINE * state.M <= FINEST:
                 state.counters[:] *= REFINE
@@ -146,12 +171,12 @@ class MPU(Solver[State]):
         margin = problem.loss.margin
         cursor = _learn(problem.source.batch, margin, problem.dual_geometry, state, limits, budget)
         state = state._replace(cursor=cursor)
-        return state, Status("convenient" if cursor.settled else "no", self._ended(state))
+        return state, Status("convenient" if cursor.settled else "no", self._ended(state, relative_gap))
 
-    def _ended(self, state: State) -> Reason | None:
+    def _ended(self, state: State, relative_gap: float) -> Reason | None:
         """The measured gap is small enough, or no finer quantum can be counted."""
-        if state.relative_gap <= self.delta_stop:
-            return Reason("delta_stop", f"the relative gap {state.relative_gap:.3g} is at most delta_stop")
+        if relative_gap <= self.delta_stop:
+            return Reason("delta_stop", f"the relative gap {relative_gap:.3g} is at most delta_stop")
         if state.cursor.settled and REFINE * state.M > FINEST:
             return Reason(
                 "finest quantum", "no row can be improved any further by the finest quantum there is"

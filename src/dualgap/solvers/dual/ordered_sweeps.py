@@ -4,6 +4,7 @@ polishing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +16,15 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.random import below, resample, shuffle, uniform
+from ...training.states import (
+    Extent,
+    GrowingNaturals,
+    GrowingReals,
+    Naturals,
+    Position,
+    invariant,
+    state_class,
+)
 from ..order import Order
 from .sweeper import Subproblem
 
@@ -27,32 +37,36 @@ RANDOM, PERMUTATION, CYCLIC, IMPORTANCE, GAPS = ORDERS = (
 )
 
 
+@state_class
 class Alias(NamedTuple):
     """Walker's tables for drawing rows with given probabilities in constant time; empty where none are
     given.
     """
 
-    threshold: Floats  # take the slot's own row below this, else the other one
-    other: Any  # uint32
+    threshold: GrowingReals  # take the slot's own row below this, else the other one
+    other: GrowingNaturals  # uint32
 
 
+@state_class
 class DualSums(NamedTuple):
     """Sums of the duals over all steps, each brought up to date when its row changes; empty where no mean is
     asked for.
     """
 
     total: Floats  # row by row, the sum of the duals at steps 0..touched-1
-    touched: Any  # int64
+    touched: Naturals  # int64
 
 
+@state_class
 class Cursor(NamedTuple):
     """Where the sweeps stand."""
 
     b: float
-    position: int = -1  # the next pick; -1 before an epoch is laid out
+    position: Position = -1  # the next pick; -1 before an epoch is laid out
     counts: Counts = Counts()
 
 
+@state_class
 class Sweeps(NamedTuple):
     """The state of an `OrderedSweeper`."""
 
@@ -60,6 +74,18 @@ class Sweeps(NamedTuple):
     alias: Alias
     sums: DualSums
     cursor: Cursor
+
+
+@invariant(Sweeps)
+def _check(sweeps: Sweeps, extent: Extent) -> Iterator[tuple[bool, str]]:
+    size, (threshold, other) = sweeps.order.rows.size, sweeps.alias
+    yield sweeps.cursor.position <= size, "cursor.position is beyond the picks"
+    yield threshold.size == other.size and threshold.size in (0, size), "alias has other sizes than the rows"
+    yield bool((other < size).all()), "alias.other is beyond the rows"
+    yield (
+        int(sweeps.sums.touched.max(initial=0)) <= sweeps.cursor.counts.visits,
+        "sums.touched is in the future",
+    )
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
 from ...training.solver import Capabilities, Solver, Status
+from ...training.states import state_class
 from ...training.stopping import Reason
 from . import averaging
 from .averaging import AVERAGE, ITERATES, LAST, Suffix
@@ -59,6 +60,7 @@ from .start import dual_start
 from .sweeper import Subproblem
 
 
+@state_class
 class State(NamedTuple):
     """w = w(beta) and b = b(beta) at all times."""
 
@@ -66,7 +68,6 @@ class State(NamedTuple):
     beta: Floats
     sweeps: Sweeps
     suffix: Suffix
-    visits: float  # after which the iteration bound is met; infinite where it is not asked for
 
     @property
     def counts(self) -> Counts:
@@ -156,8 +157,8 @@ class SDCA(Solver[State]):
         rows = sweeps.order.rows
         if self.order == IMPORTANCE:
             sweeps = sweeps._replace(alias=make_alias(_importance(problem, rows)))
-        T0, T = self._bound(problem)
-        return State(w, beta, sweeps, averaging.begin(self.iterate, T0, beta.size, rows.size), T)
+        T0, _ = self._bound(problem)
+        return State(w, beta, sweeps, averaging.begin(self.iterate, T0, beta.size, rows.size))
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
@@ -170,9 +171,9 @@ class SDCA(Solver[State]):
             else:
                 state = self.recompute_primal(problem, state)
             state = self.take_news(problem, state, news)
-        T0 = self._bound(problem)[0]
+        T0, T = self._bound(problem)
         now = state.counts.visits
-        end = int(min(now + budget, max(state.visits, now + 1)))
+        end = int(min(now + budget, max(T, now + 1)))
         while now < end:
             stop = int(min(end, averaging.next_event(self.iterate, state.suffix, now)))
             w, beta, sweeps = state.w, state.beta, state.sweeps
@@ -182,12 +183,11 @@ class SDCA(Solver[State]):
                 rng = sweeps.order.rng
                 suffix = averaging.turn(self.iterate, T0, state.suffix, now, beta, state.total, rng)
                 state = state._replace(suffix=suffix)
-        return state, Status(ended=self._ended(state))
+        return state, Status(ended=self._ended(state.counts.visits, T))
 
-    def _ended(self, state: State) -> Reason | None:
+    def _ended(self, visits: int, T: float) -> Reason | None:
         """The iteration bound, where it is asked for."""
-        visits = state.counts.visits
-        if visits < state.visits:
+        if visits < T:
             return None
         return Reason(
             "epsilon", f"{visits:,} steps made, enough for an expected gap of epsilon={self.epsilon:g}"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +17,19 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import below, generator
+from ...training.states import (
+    Extended,
+    ExtendedReals,
+    Extent,
+    Generator,
+    Naturals,
+    NotNegative,
+    Position,
+    RowNumbers,
+    Unknown,
+    invariant,
+    state_class,
+)
 from .gap_estimate import WINDOW, GapEstimate
 from .shrinking import (
     ABSENT,
@@ -33,14 +47,16 @@ FEW = 8192  # or fewer rows stay in the cache, and are visited one by one
 SOLVED = 0.1  # part to which the gap of active rows falls before the others are worth a look
 
 
+@state_class
 class Gains(NamedTuple):
     """Gains of the dual value, to first order: what decides which rows cool down."""
 
-    total: float = 0.0  # of this epoch's visits so far
+    total: Extended = 0.0  # of this epoch's visits so far
     since: int = 0  # visits when this epoch began
-    mean: float = 0.0  # of a visit, in the epoch before
+    mean: Extended = 0.0  # of a visit, in the epoch before
 
 
+@state_class
 class Cursor(NamedTuple):
     """Where the sweeps stand, between visits or between epochs: what the kernel takes and hands back."""
 
@@ -48,8 +64,8 @@ class Cursor(NamedTuple):
     active: int  # length of the part of ``active_rows`` in use; rows shrunk in this epoch are still in it
     shrunk: int = 0  # rows shrunk in this epoch
     scheduled: int = 0  # length of the part of ``schedule`` in use
-    position: int = -1  # the next one; -1 before an epoch is scheduled
-    foresight: float = 0.0  # 1/r during a first epoch, else 0
+    position: Position = -1  # the next one; -1 before an epoch is scheduled
+    foresight: NotNegative = 0.0  # 1/r during a first epoch, else 0
     paused: bool = False  # the gap asked for seems reached, or the active rows are solved
     solved: bool = False  # the gap of the active rows has fallen far, or none of them is left
     gains: Gains = Gains()
@@ -57,24 +73,27 @@ class Cursor(NamedTuple):
     estimate: GapEstimate = GapEstimate()
 
 
+@state_class
 class Search(NamedTuple):
     """What is known of the shrunk rows."""
 
     asked: bool = False  # an evaluation was asked for since rows were last restored
     settled: bool = False  # an evaluation found all rows within pg_tol, or none is left to move
-    scanned: int = -1  # how many rows a scan of the shrunk ones has passed; -1 when there is none
-    anchor_b: float = math.nan  # the bias of the anchor; NaN before there is one
+    scanned: Position = -1  # how many rows a scan of the shrunk ones has passed; -1 when there is none
+    anchor_b: Unknown = math.nan  # the bias of the anchor; NaN before there is one
 
 
+@state_class
 class Sweeps(NamedTuple):
     """The state of a `ShrinkingSweeper`."""
 
-    active_rows: Any  # uint32; the first ``cursor.active`` count, mostly in the order of the data
-    schedule: Any  # uint32; the rows that this epoch visits, shuffled
-    cooldown: Any  # uint8; see shrinking.py
-    slack: Any  # float32; how far a shrunk row's score may move from the anchor's, to stay so; 0 for others
+    active_rows: RowNumbers  # uint32; the first ``cursor.active`` count, mostly in the order of the data
+    schedule: RowNumbers  # uint32; the rows that this epoch visits, shuffled
+    cooldown: Naturals  # uint8; see shrinking.py
+    # float32; how far a shrunk row's score may move from the anchor's, to stay so; 0 for others
+    slack: ExtendedReals
     anchor: Floats  # w when all rows were last looked at
-    rng: Words
+    rng: Generator
     cursor: Cursor
     search: Search = Search()
 
@@ -104,6 +123,29 @@ class Lists(NamedTuple):
     schedule: Any
     cooldown: Any
     rng: Words
+
+
+@invariant(Sweeps)
+def _check(sweeps: Sweeps, extent: Extent) -> Iterator[tuple[bool, str]]:
+    cursor, room = sweeps.cursor, sweeps.active_rows.size
+    yield cursor.active <= room, "cursor.active is beyond active_rows"
+    yield cursor.shrunk <= cursor.active, "cursor.shrunk is more than are active"
+    yield cursor.scheduled <= room, "cursor.scheduled is beyond schedule"
+    yield cursor.position <= cursor.scheduled, "cursor.position is beyond what is scheduled"
+    yield sweeps.search.scanned <= extent.n, "search.scanned is beyond the rows"
+    yield (
+        extent.distinct_rows(sweeps.active_rows[: cursor.active]),
+        "active_rows has a row twice, or one of weight 0",
+    )
+    absent = sweeps.cooldown == ABSENT
+    yield (
+        extent.weight is None or np.array_equal(absent, extent.weight == 0.0),
+        "cooldown does not fit the weights",
+    )
+    shrunk = int(np.count_nonzero(sweeps.cooldown == SHRUNK))
+    # a scan appends the rows that it restores
+    fits = sweeps.search.scanned < 0 or cursor.active + shrunk <= room
+    yield fits, "cursor.active counts rows that are shrunk"
 
 
 class Manner(NamedTuple):

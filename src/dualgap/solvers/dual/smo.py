@@ -23,6 +23,7 @@ from .decomposition import SHRINKING_HELP
 from .working_set import (
     FALL,
     READS,
+    SHRINK_PERIOD,
     Box,
     Extremes,
     State,
@@ -37,8 +38,6 @@ from .working_set import (
     shrink,
     status_of,
 )
-
-SHRINK_PERIOD = 1000  # pair steps between two looks at what can be left out
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class SMO(WorkingSetSolver):
                     break
                 if self.shrinking:
                     state = _shrunk(state, box, extremes)
-        return state, status_of(state, restored=restored)
+        return state, status_of(problem, state, restored=restored)
 
 
 def _reviewed(problem: Problem, state: State, stopped: bool) -> tuple[State, bool]:

@@ -27,8 +27,9 @@ separable the dual grows without bound, and v proves it: y_i (<w, x_i> + b) >= 1
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -38,15 +39,18 @@ from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.sums import gamma, norm
 from ...training.solver import Capabilities, Solver, Status
+from ...training.states import Extended, Extent, Magnitude, Numbers, RowNumbers, invariant, state_class
 from ...training.stopping import Reason
 
 FALL = 0.2  # factor of the threshold each time all rows are restored
 RESOLUTION = 4.0 * float(np.finfo(np.float64).eps)  # of gradients, as a part of the largest one
 # rows that a call reads at most, or those of one round: limits in seconds must not wait for more
 READS = 2_000_000
+SHRINK_PERIOD = 1000  # pair steps of smo between two looks at what can be left out
 MARGIN_LIMIT = 1e-6  # of the longest row: data with no larger margin count as not separable
 
 
+@state_class
 class Variables(NamedTuple):
     """v, w(v), and the gradients of the active rows; those of the others are out of date."""
 
@@ -85,25 +89,31 @@ class Extremes(NamedTuple):
         return float(0.5 * (self.highest + self.lowest))
 
 
+@state_class
 class Cursor(NamedTuple):
     """The scalars of the state."""
 
     active: int  # the first so many rows of the order take part
-    threshold: float = math.inf  # of the violation, at which all rows are restored
-    violation: float = math.inf  # of the active rows
+    threshold: Magnitude = math.inf  # of the violation, at which all rows are restored
+    violation: Extended = math.inf  # of the active rows
     bias: float = 0.0
-    proven: float = math.inf  # no hyperplane has a larger margin, as a part of the longest row (hard margin)
-    steps: int = 0  # pair steps since rows were last shrunk (smo)
+    proven: Extended = (
+        math.inf
+    )  # no hyperplane has a larger margin, as a part of the longest row (hard margin)
+    steps: Annotated[int, Numbers(0, SHRINK_PERIOD, whole=True)] = (
+        0  # pair steps since rows were last shrunk (smo)
+    )
     moved: bool = False  # since all rows were restored
     stuck: bool = False  # no step changes anything any more
     counts: Counts = Counts()
 
 
+@state_class
 class State(NamedTuple):
     """v and what follows from it, and which rows are active."""
 
     variables: Variables
-    order: Any  # int64
+    order: RowNumbers  # int64
     cursor: Cursor
 
     @property
@@ -129,6 +139,12 @@ class State(NamedTuple):
     def resolution(self) -> float:
         """A violation of this size may be rounding error of the gradients; all are up to date."""
         return RESOLUTION * float(np.abs(self.variables.gradient).max())
+
+
+@invariant(State)
+def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
+    yield state.cursor.active <= state.order.size, "cursor.active is beyond the order"
+    yield extent.distinct_rows(state.order), "order has a row twice, or one of weight 0"
 
 
 @dataclass(frozen=True)
@@ -162,14 +178,14 @@ class WorkingSetSolver(Solver[State]):
         return Point(w, b, beta)
 
 
-def status_of(state: State, *, restored: bool) -> Status:
+def status_of(problem: Problem, state: State, *, restored: bool) -> Status:
     """Where all rows were restored it is convenient to evaluate.
 
     A run ends where a hard margin is proven to be too small to look for, or where nothing is left to do in
     float64.
     """
     cursor, ended = state.cursor, None
-    if cursor.proven < MARGIN_LIMIT:
+    if cursor.proven < MARGIN_LIMIT and _proven(problem, *_model(problem, state.variables.v)) < MARGIN_LIMIT:
         ended = Reason(
             "not separable",
             f"proven: no hyperplane separates the classes by a margin above {cursor.proven:.2g} of the "
@@ -231,19 +247,29 @@ def restore_all(problem: Problem, state: State) -> State:
     """All rows active, with w and their gradients computed anew, and what the dual value proves."""
     source = problem.source
     v, w, gradient = state.variables
-    w[:] = 0.0
-    used = np.flatnonzero(v)
-    add_rows(source.batch.rows, used, v[used], problem.scale, w)
+    w[:] = _model(problem, v)[1]
     _set_gradients(source.batch.rows, source.y, problem.loss.margin, w, gradient)
-    proven = math.inf
-    if problem.loss.hard:
-        lengths = np.sqrt(source.squared_norms)
-        mass, longest = float(np.abs(v).sum()), math.sqrt(problem.max_squared_norm)
-        hulls = norm(w) / problem.scale + longest * abs(math.fsum(v))
-        hulls += float(gamma(source.n + 8.0)) * float(np.abs(v) @ lengths)
-        proven = hulls / (mass * longest) if mass * longest > 0.0 else math.inf
     state = state.counted(state.order.size, 0, source.nnz)
-    return state.at(active=state.order.size, proven=proven, moved=False)
+    return state.at(active=state.order.size, proven=_proven(problem, v, w), moved=False)
+
+
+def _model(problem: Problem, v: Floats) -> tuple[Floats, Floats]:
+    """v, and w(v) computed anew."""
+    w, used = np.zeros(problem.source.d), np.flatnonzero(v)
+    add_rows(problem.source.batch.rows, used, v[used], problem.scale, w)
+    return v, w
+
+
+def _proven(problem: Problem, v: Floats, w: Floats) -> float:
+    """No hyperplane has a larger margin, as a part of the longest row, as v of the signs of y proves."""
+    source = problem.source
+    if not problem.loss.hard or (v * source.y < 0.0).any():
+        return math.inf
+    lengths = np.sqrt(source.squared_norms)
+    mass, longest = float(np.abs(v).sum()), math.sqrt(problem.max_squared_norm)
+    hulls = norm(w) / problem.scale + longest * abs(math.fsum(v))
+    hulls += float(gamma(source.n + 8.0)) * float(np.abs(v) @ lengths)
+    return hulls / (mass * longest) if mass * longest > 0.0 else math.inf
 
 
 @kernel

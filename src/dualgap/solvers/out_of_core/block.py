@@ -41,6 +41,10 @@ class BlockMinimisation(OutOfCore):
         """The centre of the bias moves when all rows have been in the cache, about once a pass."""
         return math.ceil(self.inner / (1.0 - self.kept_share))
 
+    def most_owed(self, slots: int) -> int:
+        """So many sweeps over a full cache."""
+        return self.inner * slots
+
     def chunk_order(self, feed: Feed, slots: int) -> ChunkOrder:
         """Blocks of neighbouring chunks, in a random order every pass."""
 

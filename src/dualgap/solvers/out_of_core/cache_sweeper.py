@@ -11,16 +11,28 @@ by 0.9 at every visit while the cache is nine tenths full.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...data.rows import Batch
-from ...runtime.arrays import Floats, Offsets, Words
+from ...runtime.arrays import Floats, Offsets
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import generator, shuffle
+from ...training.states import (
+    Extended,
+    ExtendedReals,
+    Extent,
+    Generator,
+    Naturals,
+    Position,
+    RowNumbers,
+    invariant,
+    state_class,
+)
 from ..dual.shrinking import projected_slope
 from ..dual.sweeper import Subproblem
 
@@ -29,24 +41,26 @@ FIRST_EPSILON = 9.0  # of eviction, in the first sweep
 CROWDED, FALL = 0.9, 0.9  # epsilon falls by this factor while so much of the cache is in use
 
 
+@state_class
 class Cursor(NamedTuple):
     """Where the sweeps stand."""
 
     b: float
     size: int = 0  # rows in the cache
-    position: int = -1  # of the next one in the order; -1 before it is shuffled
-    epsilon: float = FIRST_EPSILON  # rows with more slack than this are evicted, if sweeps evict rows
-    new_epsilon: float = 0.0  # the largest gradient of this sweep so far
+    position: Position = -1  # of the next one in the order; -1 before it is shuffled
+    epsilon: Extended = FIRST_EPSILON  # rows with more slack than this are evicted, if sweeps evict rows
+    new_epsilon: Extended = 0.0  # the largest gradient of this sweep so far
     counts: Counts = Counts()
 
 
+@state_class
 class Sweeps(NamedTuple):
     """The state of a `CacheSweeper`. The rows themselves are not part of it: they can be read again."""
 
-    ids: Offsets  # numbers of the rows in the slots of the cache, which are those of their duals
-    slack: Floats  # of the rows in the slots when they were last visited; 0 where they may still move
-    order: Any  # uint32; a permutation of the slots, those in use first
-    rng: Words
+    ids: RowNumbers  # numbers of the rows in the slots of the cache, which are those of their duals
+    slack: ExtendedReals  # of the rows in the slots when they were last visited; 0 where they may still move
+    order: Naturals  # uint32; a permutation of the slots, those in use first
+    rng: Generator
     cursor: Cursor
 
     @classmethod
@@ -59,6 +73,14 @@ class Sweeps(NamedTuple):
         """Put the first ``size`` slots of the order into random order; their places in it."""
         shuffle(self.rng, self.order, size)
         return np.arange(size)
+
+
+@invariant(Sweeps)
+def _check(sweeps: Sweeps, extent: Extent) -> Iterator[tuple[bool, str]]:
+    slots = sweeps.order.size
+    yield sweeps.cursor.size <= slots, "cursor.size is beyond the cache"
+    yield sweeps.cursor.position <= slots, "cursor.position is beyond the cache"
+    yield np.array_equal(np.sort(sweeps.order), np.arange(slots)), "order is no permutation of the slots"
 
 
 @dataclass(frozen=True)

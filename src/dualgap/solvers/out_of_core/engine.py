@@ -31,6 +31,11 @@ class Reading(NamedTuple):
     waits: bool = True  # the thread waits for what it has read to be taken, instead of dropping the oldest
 
 
+def damaged(what: str) -> InputError:
+    """The error where a state cannot have come from a run."""
+    return InputError(f"resume: state.{what}: the run is damaged; resume another checkpoint, or start anew")
+
+
 ChunkOrder = Callable[[int], Any]  # the chunks of a pass, by its number
 
 
@@ -56,9 +61,11 @@ class Engine:
         source = problem.source
         self._source = source if isinstance(source, OnDisk) else _in_chunks(source)
         self.feed = self._source.feed
+        self._check(state)
         order = chunk_order(self.feed, state.sweeps.ids.size)
         self._lockstep = reading.lockstep or source.in_memory
         self.piece: Piece | None = None  # whose rows are being taken in
+        self._row = state.place.row  # of the next piece
         self.passing = None if source.in_memory else PassingEvaluation(problem, state)
         self.cache = self._empty_cache(state)
         if state.size:
@@ -105,6 +112,10 @@ class Engine:
                 raise
             except Exception as error:
                 raise InputError(f"{self.feed.name}: cannot be read on: {error!r}") from error
+            if self.piece is not None:
+                row, self._row = self._row, 0
+                if row >= self.piece.part.batch.y.shape[0]:
+                    raise damaged(f"place.row is {row}, beyond its chunk")
         return self.piece
 
     def advanced(self, state: State, piece: Piece, rows: int, size: int, owed: int) -> State:
@@ -139,6 +150,14 @@ class Engine:
         if self.passing is not None:
             self.passing.b = b
 
+    def _check(self, state: State) -> None:
+        """Refuse the state of a resumed run that does not suit what is read."""
+        if state.place.chunk >= self.feed.chunks:
+            raise damaged(f"place.chunk is {state.place.chunk}, of {self.feed.chunks} chunks")
+        longest = min(self._source.d, self._source.nnz)
+        if state.room > max(FEWEST_ENTRIES, 2 * (state.sweeps.ids.size + 1) * longest):
+            raise damaged(f"room is {state.room}, more than so many rows can need")
+
     def _see(self, piece: Piece) -> None:
         if self.passing is not None:
             self.passing.see(piece)
@@ -160,6 +179,8 @@ class Engine:
         for part, row in self._found(sweeps.ids[slots]):
             count = self.cache.insert(part, row, row + 1, count)
         sweeps.order[:], sweeps.slack[:] = order, slack
+        if count < size:
+            raise damaged("sweeps.ids names rows of weight 0")
 
     def _found(self, wanted: Any) -> Iterator[tuple[Part, int]]:
         """Rows by their numbers, in ascending order: the part that each is in, and its place there."""

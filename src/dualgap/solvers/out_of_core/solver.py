@@ -12,6 +12,7 @@ in.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -27,7 +28,7 @@ from ...training.stopping import Reason, broken
 from ..dual.start import dual_start
 from .cache_sweeper import CacheSweeper, Sweeps
 from .capacity import capacity
-from .engine import ChunkOrder, Engine, Reading
+from .engine import ChunkOrder, Engine, Reading, damaged
 from .state import Frozen, Place, State
 
 
@@ -65,6 +66,10 @@ class OutOfCore(Solver[State]):
         """What visits the rows in the cache."""
         return CacheSweeper()
 
+    def most_owed(self, slots: int) -> int:
+        """The visits that are owed at most, for a cache with room for so many rows."""
+        return math.ceil(self.visits_per_row * slots)
+
     # What runs that share a reader ask for.
 
     def in_lockstep(self) -> Self:
@@ -94,6 +99,8 @@ class OutOfCore(Solver[State]):
 
     @contextmanager
     def _opened(self, problem: Problem, state: State) -> Iterator[Steps[State]]:
+        if state.owed > self.most_owed(state.sweeps.ids.size):
+            raise damaged(f"owed is {state.owed} visits, more than the cache ever owes")
         engine = Engine(problem, state, self.reading, self.chunk_order)
         try:
             yield _Opened(self, engine)

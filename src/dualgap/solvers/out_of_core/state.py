@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from ...core.problem import Point
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
+from ...training.states import Extent, GrowingReals, Position, Signed, invariant, state_class
 from .cache_sweeper import Sweeps
 
 
+@state_class
 class Place(NamedTuple):
     """The row that goes into the cache next."""
 
@@ -20,16 +23,17 @@ class Place(NamedTuple):
     row: int = 0  # of that chunk
 
 
+@state_class
 class Frozen(NamedTuple):
     """The point that a pass over the data evaluates: a copy, made when the pass began.
 
     Its arrays are empty where a pass evaluates none.
     """
 
-    w: Floats
+    w: GrowingReals
     b: float
-    beta: Floats
-    pass_number: int  # -1 before the first pass
+    beta: GrowingReals
+    pass_number: Position  # -1 before the first pass
     seen: int = 0  # chunks of that pass, so far
 
     @classmethod
@@ -43,6 +47,7 @@ class Frozen(NamedTuple):
         return Point(self.w, self.b, self.beta) if self.w.size else None
 
 
+@state_class
 class State(NamedTuple):
     """w = w(beta) at all times. The rows in the cache are named by ``sweeps.ids`` and read again by a run
     that is resumed.
@@ -52,7 +57,7 @@ class State(NamedTuple):
     beta: Floats
     sweeps: Sweeps
     place: Place
-    owed: int  # visits before further rows are taken in; negative where rows are awaited
+    owed: Signed  # visits before further rows are taken in; negative where rows are awaited
     room: int  # entries that the cache holds, which decides when rows must leave; 0 before there is one
     frozen: Frozen
 
@@ -74,3 +79,15 @@ class State(NamedTuple):
     def at(self, **changes: Any) -> State:
         """The same with other values in the cursor of the sweeps."""
         return self._replace(sweeps=self.sweeps._replace(cursor=self.sweeps.cursor._replace(**changes)))
+
+
+@invariant(State)
+def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
+    frozen, place = state.frozen, state.place
+    sizes = frozen.w.size, frozen.beta.size
+    yield sizes in ((0, 0), (extent.d, extent.n)), "frozen is no point of this problem"
+    same = frozen.pass_number == place.pass_number
+    yield (
+        not same or frozen.seen - place.chunk in ((1,) if place.row else (0, 1)),
+        "frozen.seen is not what was read",
+    )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -28,6 +29,7 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...training.states import Extent, Position, Positive, Reals, invariant, state_class
 from .options import precision_option
 from .rates import Rate
 from .row_by_row import RowByRow, intercepts
@@ -37,25 +39,36 @@ from .state import State, begin_epoch
 SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
 
 
+@state_class
 class Model(NamedTuple):
     """w = s v; the mean of the iterates is (past v + u) / r."""
 
-    v: Any  # float64 or float32
+    v: Reals  # float64 or float32
     u: Floats  # empty where no mean is asked for
     rate: Rate
 
 
+@state_class
 class Cursor(NamedTuple):
     """Where the solver stands; the coordinate of the constant feature has its own s v, past v + u."""
 
-    position: int = -1
-    s: float = 1.0
+    position: Position = -1
+    s: Positive = 1.0
     v_bias: float = 0.0
     b: float = 0.0  # a bias that is not regularised
     past: float = 0.0
     u_bias: float = 0.0
     r: float = 0.0  # the sum of rho_t
     counts: Counts = Counts()
+
+
+@invariant(State)
+def _check(state: State[Any, Any], extent: Extent) -> Iterator[tuple[bool, str]]:
+    if isinstance(state.model, Model):  # past multiplies what is added to u
+        yield (
+            state.model.u.size > 0 or state.cursor.past == 0.0,
+            "cursor.past is that of a mean, and there is none",
+        )
 
 
 class Manner(NamedTuple):

@@ -13,15 +13,18 @@ row's update, y_k by weight_scale c_k.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...data.fetching import fetch_ahead, fetch_number
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.random import resample, shuffle
+from ...training.states import Extended, Extent, Naturals, Position, Reals, invariant, state_class
 from ..order import Order
 
 
+@state_class
 class Sums(NamedTuple):
     """What the stopping rule of the paper rests on."""
 
@@ -30,12 +33,13 @@ class Sums(NamedTuple):
     L: float = 0.0  # losses of this epoch as they were met
 
 
+@state_class
 class Cursor(NamedTuple):
     """Where the solver stands; the paper's symbols."""
 
     t: int = 0  # presentations, repeated ones included: T of the paper is t/n at the end of an epoch
     epoch: int = 0  # complete epochs
-    position: int = -1  # the next pattern of this one; -1 before it is laid out
+    position: Position = -1  # the next pattern of this one; -1 before it is laid out
     a_bias: float = 0.0  # the constant feature's part of a
     b: float = 0.0  # a bias that is not regularised
     sums: Sums = Sums()
@@ -43,19 +47,25 @@ class Cursor(NamedTuple):
     counts: Counts = Counts()
 
 
+@state_class
 class State(NamedTuple):
     """w = a / (lam t); beta_k = errors_k n/t at the end of an epoch."""
 
-    a: Any  # float64 or float32
-    errors: Any  # int32: margin errors of each row; empty where no duals are kept
+    a: Reals  # float64 or float32
+    errors: Naturals  # int32: margin errors of each row; empty where no duals are kept
     order: Order
     cursor: Cursor
-    accurate: float  # the relative accuracy at which the paper's rule stopped; infinite if it did not
+    accurate: Extended  # the relative accuracy at which the paper's rule stopped; infinite if it did not
 
     @property
     def counts(self) -> Counts:
         """Work done so far."""
         return self.cursor.counts
+
+
+@invariant(State)
+def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
+    yield state.cursor.position <= state.order.picks.size, "cursor.position is beyond the picks"
 
 
 class Manner(NamedTuple):

@@ -27,6 +27,7 @@ from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...training.states import Position, Positive, state_class
 from .row_by_row import RowByRow, intercepts
 from .slopes import note_slope
 from .state import State, begin_epoch
@@ -34,17 +35,19 @@ from .state import State, begin_epoch
 SMALLEST = 1e-9  # of s, before v takes it in
 
 
+@state_class
 class Model(NamedTuple):
     """w = s v."""
 
     v: Floats
 
 
+@state_class
 class Cursor(NamedTuple):
     """Where the solver stands."""
 
-    position: int = -1
-    s: float = 1.0
+    position: Position = -1
+    s: Positive = 1.0
     v_bias: float = 0.0
     b: float = 0.0  # a bias that is not regularised
     counts: Counts = Counts()

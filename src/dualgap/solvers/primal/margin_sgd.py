@@ -79,8 +79,9 @@ class MarginSGD(Solver[State]):
             state = _with_square(state, geometry.rho2)
         stop = state.counts.visits + budget
         epsilon = self.relative_accuracy[0]
-        if state.accurate > epsilon:  # a resumed run with a finer epsilon
-            state = state._replace(accurate=math.inf)
+        if math.isfinite(state.accurate):  # a run that is resumed, perhaps with a finer epsilon
+            state = state._replace(accurate=self._accuracy(problem, state))
+            state = state._replace(accurate=state.accurate if state.accurate <= epsilon else math.inf)
         while state.counts.visits < stop and not math.isfinite(state.accurate):
             manner = self.manner(state.cursor.epoch + 1)
             cursor = present(batch, problem.loss, geometry, state, manner, stop)

@@ -23,6 +23,7 @@ Counters of the updates that each row caused make a dual point once they are cli
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ from ...runtime.errors import InputError
 from ...runtime.options import option
 from ...runtime.random import below, generator
 from ...training.solver import Capabilities, Solver, Status
+from ...training.states import Extent, NotNegative, Position, invariant, state_class
 from ...training.stopping import Reason
 from ..dual import averaging
 from ..dual.averaging import AVERAGE, ITERATES, LAST, Suffix
@@ -47,16 +49,18 @@ ZERO, BALL = STARTS = ("zero", "ball")
 DELTA = 0.5  # of the bound: the theorem's probability is 1/2
 
 
+@state_class
 class Attempt(NamedTuple):
     """A run up to a step drawn at random, one of those of random stopping."""
 
     number: int = 0
-    stop_at: int = -1  # the step at which it ends; -1: it does not
-    bound: float = 0.0  # what it has to prove
+    stop_at: Position = -1  # the step at which it ends; -1: it does not
+    bound: NotNegative = 0.0  # what it has to prove
     accepted: bool = False
     before: Counts = Counts()  # of attempts given up
 
 
+@state_class
 class State(NamedTuple):
     """w = s v."""
 
@@ -88,6 +92,14 @@ class State(NamedTuple):
             return u
         past, u_bias = self.cursor.total
         return np.append(past * v + u, past * self.cursor.scaled.v_bias + u_bias)
+
+
+@invariant(State)
+def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
+    cursor = state.cursor
+    yield cursor.position <= state.order.picks.size, "cursor.position is beyond the picks"
+    yield cursor.t <= cursor.steps, "cursor.t is beyond the steps made"
+    yield state.attempt.stop_at < 0 or cursor.steps <= state.attempt.stop_at, "attempt.stop_at is past"
 
 
 @dataclass(frozen=True)
@@ -185,8 +197,10 @@ class Pegasos(Polished, Solver[State]):
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """Make whole steps until the budget is spent."""
+        attempt = state.attempt._replace(accepted=False)  # what a run is resumed with is proven anew
         if not self.stop_within:  # the run that is resumed may have asked for it
-            state = state._replace(attempt=state.attempt._replace(stop_at=-1, accepted=False))
+            attempt = attempt._replace(stop_at=-1)
+        state = state._replace(attempt=attempt)
         end, stop_at = state.cursor.steps + max(1, math.ceil(budget / self.k)), state.attempt.stop_at
         if stop_at >= 0:
             end = min(end, stop_at)

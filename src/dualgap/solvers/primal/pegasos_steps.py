@@ -17,29 +17,33 @@ from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.random import below, resample, shuffle
+from ...training.states import Naturals, Position, Positive, state_class
 
 REPLACEMENT, DISTINCT, EPOCHS = SAMPLINGS = ("replacement", "distinct", "epochs")
 SMALLEST, SMALLEST_OF_MEAN = 1e-9, 1e-4  # of s, before v takes it in
 REFRESH = 1_000_000  # row visits, or 10 d, after which |w|^2 is computed anew
 
 
+@state_class
 class Model(NamedTuple):
     """w = s v, and the sum of all w so far is past v + u."""
 
     v: Floats
     u: Floats  # empty where no average is asked for
-    errors: Any  # int32: updates caused by each row; empty where no duals are kept
+    errors: Naturals  # int32: updates caused by each row; empty where no duals are kept
 
 
+@state_class
 class Scaled(NamedTuple):
     """What belongs to w = s v."""
 
-    s: float = 1.0
+    s: Positive = 1.0
     v_bias: float = 0.0  # the constant feature's part of v
     square: float = 0.0  # |w|^2, the constant feature included
     refreshed: int = 0  # visits when the square was last computed anew
 
 
+@state_class
 class Total(NamedTuple):
     """What belongs to the sum past v + u of all w so far."""
 
@@ -47,12 +51,13 @@ class Total(NamedTuple):
     u_bias: float = 0.0
 
 
+@state_class
 class Cursor(NamedTuple):
     """Where the solver stands."""
 
     steps: int = 0
     t: int = 0  # steps that count for the learning rate
-    position: int = -1  # in the rows laid out; -1: lay out more
+    position: Position = -1  # in the rows laid out; -1: lay out more
     b: float = 0.0  # a bias that is not regularised
     scaled: Scaled = Scaled()
     total: Total = Total()

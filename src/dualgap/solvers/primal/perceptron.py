@@ -15,6 +15,7 @@ and the training rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -30,6 +31,7 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...training.states import Extent, GrowingNaturals, GrowingRowNumbers, Position, invariant, state_class
 from .descent import Descent
 from .norma import hinge_up_to
 from .rates import CONSTANT, Rate, make_rate
@@ -39,13 +41,14 @@ if TYPE_CHECKING:
     from ...training.outcome import Result
 
 
+@state_class
 class Ballot(NamedTuple):
     """The iterates of the voted perceptron, described by the mistakes that made them."""
 
     w: Floats
     u: Floats  # the sum of the iterates is visits w - u
-    mistakes: Any  # int64: the rows; the first ``used`` count
-    born: Any  # int64: the visits at which they were made
+    mistakes: GrowingRowNumbers  # int64; the first ``used`` count
+    born: GrowingNaturals  # int64: the visits at which they were made
 
     def doubled(self) -> Ballot:
         """With room for twice as many mistakes."""
@@ -55,14 +58,23 @@ class Ballot(NamedTuple):
         )
 
 
+@state_class
 class BallotCursor(NamedTuple):
     """Where the voted perceptron stands."""
 
-    position: int = -1
+    position: Position = -1
     b: float = 0.0
     u_bias: float = 0.0
     used: int = 0  # mistakes in the list
     counts: Counts = Counts()
+
+
+@invariant(State)
+def _check(state: State[Any, Any], extent: Extent) -> Iterator[tuple[bool, str]]:
+    if isinstance(state.model, Ballot):
+        room = state.model.mistakes.size
+        yield 1 <= room == state.model.born.size, "model.born and model.mistakes differ in size"
+        yield state.cursor.used <= room, "cursor.used is beyond model.mistakes"
 
 
 @dataclass(frozen=True)

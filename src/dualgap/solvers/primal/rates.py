@@ -6,20 +6,22 @@ import math
 from typing import NamedTuple
 
 from ...runtime.jit import kernel_type
+from ...training.states import Fixed, FixedCount, state_class
 
 CONSTANT, INVERSE, SQRT, BOTTOU = RATES = ("constant", "inverse", "sqrt", "bottou")
 
 
+@state_class
 @kernel_type
 class Rate(NamedTuple):
     """eta_t: eta0, eta0/t, eta0/sqrt(t), or eta0/(1 + slowing t)^power, where Bottou has slowing = lam
     eta0.
     """
 
-    kind: int  # as in RATES
-    eta0: float
-    power: float
-    slowing: float
+    kind: FixedCount  # as in RATES
+    eta0: Fixed
+    power: Fixed
+    slowing: Fixed
 
     def at(self, t: int) -> float:
         """The learning rate of step t = 1, 2, ..."""

@@ -15,8 +15,9 @@ so that the shrinking, which costs O(d), takes a 16th of the time. Rows are assu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,18 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...training.states import (
+    Extent,
+    Fixed,
+    FixedCount,
+    Natural,
+    NotNegative,
+    Numbers,
+    Position,
+    Reals,
+    invariant,
+    state_class,
+)
 from .options import eta0_option, precision_option
 from .row_by_row import RowByRow
 from .slopes import note_slope
@@ -36,24 +49,32 @@ from .state import State, begin_epoch
 from .svmsgd import SvmSgd, calibrated
 
 
+@state_class
 class Model(NamedTuple):
     """The weights and their learning rates."""
 
-    w: Any  # float64 or float32
-    B: Any  # float64 or float32
-    skip: int
-    eta0: float
+    w: Reals  # float64 or float32
+    B: Annotated[Any, Numbers(0.0)]  # float64 or float32
+    skip: FixedCount
+    eta0: Fixed
 
 
+@state_class
 class Cursor(NamedTuple):
     """Where the solver stands."""
 
-    position: int
-    until: int  # steps until w shrinks
+    position: Position
+    until: Natural  # steps until w shrinks
     secant: bool  # the next row with a slope updates B
     b: float
-    b_rate: float  # the learning rate of the constant feature, per unit of it
+    b_rate: NotNegative  # the learning rate of the constant feature, per unit of it
     counts: Counts
+
+
+@invariant(State)
+def _check(state: State[Any, Any], extent: Extent) -> Iterator[tuple[bool, str]]:
+    if isinstance(state.model, Model):
+        yield state.cursor.until <= state.model.skip, "cursor.until is beyond model.skip"
 
 
 class Manner(NamedTuple):

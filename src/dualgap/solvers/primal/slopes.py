@@ -13,14 +13,16 @@ import numpy as np
 from ...core.problem import Problem
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
+from ...training.states import Naturals, state_class
 from ..dual.averaging import clipped
 
 
+@state_class
 class SlopeMeans(NamedTuple):
     """Weighted means of -phi', row by row; empty where no dual point is asked for."""
 
     slopes: Floats
-    looks: Any  # uint32: visits of each row
+    looks: Naturals  # uint32: visits of each row
 
     @classmethod
     def of(cls, n: int) -> SlopeMeans:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from ...data.rows import Batch
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.random import lay_out
+from ...training.states import Extent, invariant, state_class
 from ..order import Order
 from .slopes import SlopeMeans
 
@@ -28,6 +30,7 @@ M = TypeVar("M")
 C = TypeVar("C", bound=AnyCursor)
 
 
+@state_class
 class State(NamedTuple, Generic[M, C]):
     """The state of a solver that visits one row a step."""
 
@@ -46,6 +49,11 @@ class State(NamedTuple, Generic[M, C]):
         rows = np.flatnonzero(batch.weight).astype(np.uint32)
         order = Order(rows, rows.copy(), self.order.rng)
         return self._replace(order=order, cursor=self.cursor._replace(position=-1))
+
+
+@invariant(State)
+def _check(state: State[Any, Any], extent: Extent) -> Iterator[tuple[bool, str]]:
+    yield state.cursor.position <= state.order.picks.size, "cursor.position is beyond the picks"
 
 
 @kernel

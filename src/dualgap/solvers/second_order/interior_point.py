@@ -31,12 +31,14 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.threads import blas_threads
 from ...training.solver import Capabilities, Solver, Status, Steps
+from ...training.states import state_class
 from ...training.stopping import Reason
 from .direct import Equations, Hessians, cost
 
 TO_BOUNDARY = 0.99  # the part of the way to the nearest bound that a step may go
 
 
+@state_class
 class State(NamedTuple):
     """The point; beta, p and q have a row for each ramp of the loss."""
 

@@ -31,6 +31,7 @@ from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.threads import blas_threads
 from ...training.solver import Capabilities, Solver, Status, Steps
+from ...training.states import Natural, state_class
 from ..dual.start import dual_start
 from .direct import Hessians
 from .quadratic import SAMPLE, Quadratic, with_bias
@@ -53,6 +54,7 @@ MOST_SAMPLE = 2**30
 LARGE = 64  # columns from which on BLAS makes use of threads
 
 
+@state_class
 class State(NamedTuple):
     """The point, and its scores."""
 
@@ -60,7 +62,7 @@ class State(NamedTuple):
     b: float
     scores: Floats
     smoothing: Smoothing
-    sample: int = SAMPLE  # rows of the next sample for each column
+    sample: Natural = SAMPLE  # rows of the next sample for each column
     counts: Counts = Counts()
     tol: float = 0.0  # the relative gap asked for; 0: none
 

@@ -18,14 +18,16 @@ from ...data.rows import entries_where
 from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
+from ...training.states import NotNegative, state_class
 
 FLAT = 0.1  # the line search ends where the slope is this part of the first
 
 
+@state_class
 class Smoothing(NamedTuple):
     """A loss with a kink is smoothed about these duals; gamma = 0 is the loss itself."""
 
-    gamma: float
+    gamma: NotNegative
     centre: Floats
 
     def of(self, part: Part) -> Smoothing:

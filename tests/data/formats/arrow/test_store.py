@@ -728,7 +728,7 @@ def test_a_writer_that_is_stopped_leaves_nothing_behind(
     blocks = stopping(sample_of(300), 20 if stage == "reading" else 1000, error)
     with pytest.raises(type(error)):
         write_blocks(file, blocks, Options(0, memory_budget=2000))
-    assert stage == "reading" or any(name.startswith(".dualgap-") for name in spilled)
+    assert stage == "reading" or any(name.startswith(".rows.dualgap-") for name in spilled)
     assert [path.name for path in tmp_path.iterdir()] == ["rows.arrow"]
     assert file.read_bytes() == b"what was there"
 

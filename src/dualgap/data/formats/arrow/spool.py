@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from ....runtime.arrays import Floats, Words
 from ....runtime.errors import InputError
+from ....runtime.leftovers import affixes, remove_leftovers
 
 _COPIES = 6  # of what is gathered that may be in memory while it is sorted and written
 _MOST_FILES = 1024
@@ -92,8 +93,10 @@ class Spool:
     def _spill(self, done: float) -> None:
         """Write the rows gathered so far to the files."""
         if self._temporary is None:
+            remove_leftovers(self._folder)
+            prefix, suffix = affixes("rows")
             self._temporary = tempfile.TemporaryDirectory(
-                dir=self._folder, prefix=".dualgap-", ignore_cleanup_errors=True
+                dir=self._folder, prefix=prefix, suffix=suffix, ignore_cleanup_errors=True
             )
         folder = Path(self._temporary.name)
         try:
