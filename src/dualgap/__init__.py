@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .models.model import Model as Model
     from .outcome import Outcome as Outcome
     from .runtime.errors import InputError as InputError
+    from .runtime.errors import TrivialModelWarning as TrivialModelWarning
     from .stream import Stream as Stream
     from .training.callbacks import Callback as Callback
     from .training.checkpoint import save_state as save_state
@@ -37,6 +38,7 @@ _HOMES = {
     "fit": "api",
     "plan": "api",
     "InputError": "runtime.errors",
+    "TrivialModelWarning": "runtime.errors",
     "LinearSVC": "estimators",
     "Certificate": "core.problem",
     "Point": "core.problem",

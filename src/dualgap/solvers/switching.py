@@ -8,7 +8,7 @@ to do. What the other method would need is forecast from the size of the data (`
 over to it where it expects to save a good part of the work, with w and the duals as a starting point, and
 comes back if the forecast was wrong.
 
-Work is counted and never timed: the same seed gives the same model on every machine. How much switching
+Work is counted and never timed: a busy machine makes no difference to the model. How much switching
 can cost is bounded: a method is given up only after it has worked for a set part of what the other is
 expected to need, and of all work before. So stints become longer and longer, and whichever method solves the
 problem gets there.
