@@ -261,7 +261,7 @@ def page(found: list[dict[str, Any]], defaults: list[list[str]], before: dict[st
         "# The regret of `auto`",
         taken_on(before),
         f"Seconds to a proven relative gap of {TOL:g}, exact bias, {limit:g} s a run at most, the fastest of "
-        f"up to {REPEATS} runs. The regret is the time of `auto` over that of the better of `dcd` and `newton`.",
+        f"up to {REPEATS}. The regret is the time of `auto` over that of the better of `dcd` and `newton`.",
         markdown(heads, [summary(found, half) for half in ("tune", "report")]),
         "## Cells",
         markdown(["cell", "half", "dcd", "newton", "auto", "regret"], cells),
