@@ -57,7 +57,7 @@ REFUSED = [
     ),
     (
         {"solver": "smo"},
-        "cannot have bias='none'; these can: dcd, sdca, asdca, mpu, newton, interior-point, svmperf, ocas",
+        "cannot have bias='none'; these can: dcd, sdca, asdca, mpu, newton, svmperf, ocas, pegasos",
     ),
     ({"solver": "ocas", "loss": "logistic"}, "'ocas' cannot train with the loss 'logistic'; these can: dcd"),
     ({"solver": "decomposition", "bias": "exact", "q": 3}, "q=3 must be an even number"),

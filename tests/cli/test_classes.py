@@ -95,7 +95,7 @@ def test_the_report(folder: Path, forks: Forks, tmp_path: Path) -> None:
     assert f"Proven: each objective is at most {share:.3g}% above the smallest possible." in done.out
     plan = forks("train", folder / "rows.svm", "--plan")
     assert plan.out.startswith("4 classes (2, 3, 5, 7): one model for each, against the rest; for class 2:\n")
-    assert "solver newton" in plan.out
+    assert "solver dcd" in plan.out
     quiet = forks("train", folder / "rows.svm", "-o", tmp_path / "q", "--quiet", "--max-epochs", "1")
     assert quiet == (3, "", "")
     told = forks("train", folder / "rows.svm", "-o", tmp_path / "q", "--max-epochs", "1")

@@ -104,7 +104,8 @@ def test_rules_remember_in_what_they_are_handed() -> None:
     kept = {name: value for name, value in memory.items() if value is not None}
     reason, _ = rules.look(record(measures={"validation": 1.2}), rules.begin(kept))
     assert reason.name == "early"
-    assert rules.look_again(record(measures={"validation": 9.9})) is None  # it has been counted before
+    again = record(measures={"validation": 9.9})
+    assert rules.look_again(again, rules.begin(kept)) is None  # it has been counted before
 
 
 def test_what_the_answer_of_a_callback_means() -> None:

@@ -25,7 +25,6 @@ _HOMES = {
     "asdca": "dual.asdca.ASDCA",
     "mpu": "dual.mpu.MPU",
     "newton": "second_order.newton.Newton",
-    "interior-point": "second_order.interior_point.InteriorPoint",
     "svmperf": "cutting_planes.svmperf.SVMperf",
     "ocas": "cutting_planes.ocas.OCAS",
     "decomposition": "dual.decomposition.Decomposition",
@@ -44,6 +43,7 @@ _HOMES = {
     "block": "out_of_core.block.BlockMinimisation",
     "selective-block": "out_of_core.block.SelectiveBlockMinimisation",
     "cached-loops": "out_of_core.cached_loops.CachedLoops",
+    "interior-point": "second_order.interior_point.InteriorPoint",
 }
 
 

@@ -112,7 +112,7 @@ def _look(loop: Loop, record: Record, trace: list[Record], callbacks: Sequence[C
     if record.kind == "certified":
         trace.append(record)
     if loop.repeats:
-        return loop.rules.look_again(record)
+        return loop.rules.look_again(record, loop.memory)
     found, loop.memory = loop.rules.look(record, loop.memory)
     answers = [stop_reason(callback(record, loop.run(callbacks))) for callback in callbacks]
     return found or next((answer for answer in answers if answer is not None), None)

@@ -153,7 +153,7 @@ class Schedule(NamedTuple):
             return False
         most = SHARE
         if status.evaluate == "target_expected":  # a solver that was wrong again and again is believed less
-            most = max(SHARE, MAX_SHARE_WHEN_TARGET_EXPECTED * 0.5**table.missed)
+            most = max(2.0 * SHARE, MAX_SHARE_WHEN_TARGET_EXPECTED * 0.5**table.missed)
         spent = (table.certificates + 1) * self._cost(dual_density)
         return spent <= most * self.size.training_cost(now)
 

@@ -62,6 +62,9 @@ class Rule(Protocol):
     def name(self) -> str: ...  # under which its memory is kept; no two rules of a run have the same
     def begin(self) -> Memory: ...
     def look(self, record: Record, memory: Memory) -> tuple[Reason | None, Memory]: ...
+    def look_again(
+        self, record: Record, memory: Memory
+    ) -> Reason | None: ...  # seen before; nothing is counted
     def allowance(self, visits: int) -> float: ...  # visits that may pass before it wants to see a record
 
 
@@ -75,6 +78,10 @@ class Memoryless:
     def look(self, record: Record, memory: Memory) -> tuple[Reason | None, Memory]:
         """Apply the rule."""
         return self.reason(record), None
+
+    def look_again(self, record: Record, memory: Memory) -> Reason | None:
+        """The same."""
+        return self.reason(record)
 
     def reason(self, record: Record) -> Reason | None:
         """Why to stop at this record, if there is a reason."""
@@ -109,9 +116,9 @@ class Rules:
         reasons = (reason for reason, _ in found.values() if reason is not None)
         return next(reasons, None), {name: kept for name, (_, kept) in found.items()}
 
-    def look_again(self, record: Record) -> Reason | None:
-        """Ask the rules that remember nothing about a record that the others have seen before."""
-        reasons = (rule.look(record, None)[0] for rule in self.rules if rule.begin() is None)
+    def look_again(self, record: Record, memory: dict[str, Memory]) -> Reason | None:
+        """Ask about a record that the rules have seen before, in the run that is resumed."""
+        reasons = (rule.look_again(record, memory[rule.name]) for rule in self.rules)
         return next((reason for reason in reasons if reason is not None), None)
 
     def allowance(self, visits: int) -> float:
@@ -246,6 +253,10 @@ class GapIsRounding:
         )
         return reason, now
 
+    def look_again(self, record: Record, memory: Rounding) -> Reason | None:
+        """The bound has not fallen since: it is that of this record."""
+        return self.look(record, memory)[0]
+
     def allowance(self, visits: int) -> float:
         """No limit on visits."""
         return math.inf
@@ -298,6 +309,10 @@ class Stalled:
             return reason, memory
         return None, memory
 
+    def look_again(self, record: Record, memory: Memory) -> Reason | None:
+        """It has been counted before."""
+        return None
+
     def allowance(self, visits: int) -> float:
         """No limit on visits."""
         return math.inf
@@ -339,6 +354,10 @@ class NotImproving:
             f"{memory.best:.6g}, and that model is handed back",
         )
         return reason, memory
+
+    def look_again(self, record: Record, memory: Memory) -> Reason | None:
+        """It has been counted before."""
+        return None
 
     def allowance(self, visits: int) -> float:
         """No limit on visits."""

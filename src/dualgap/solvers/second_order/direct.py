@@ -119,6 +119,9 @@ class Hessians:
         lam, strength = float(self.ridge[0]), float(self.ridge[-1])
         free, held = strength == 0.0, self.lift / strength if strength > 0.0 else 0.0
         curved = np.flatnonzero(h)
+        if not curved.size:
+            ridge = np.where(self.ridge > 0.0, self.ridge, 1.0)
+            return lambda t, slope: -slope / ridge
         matrix = self.inner_products[np.ix_(curved, curved)] / lam + held
         matrix[np.diag_indices_from(matrix)] += 1.0 / h[curved]
         solve = cholesky(matrix)

@@ -225,7 +225,7 @@ def order_by(folder: Path, sizes: list[int], budget: int, seed: int | None) -> t
         y = np.arange(first, first + size, dtype=float)
         first += size
         spool.add(Rows(sp.csr_array(y[:, None] + 1.0), y, y + 0.5), first / n)
-    spilled = any(path.name.startswith(".dualgap-") for path in folder.iterdir())
+    spilled = any(".dualgap-" in path.name for path in folder.iterdir())
     found = list(spool.rows())
     spool.close()
     assert list(folder.iterdir()) == []
