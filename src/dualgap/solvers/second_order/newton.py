@@ -49,7 +49,8 @@ from .smoothed_losses import (
 FIRST_GAMMA = 4.0  # in units of a typical target
 GAMMA_FALL = 0.5  # factor of gamma when the centre moves
 NEAR = 3.0  # it does where the distance to the smoothed optimum is this part of what the smoothing leaves
-MAX_PRODUCTS = 2  # of a step, beyond which the next sample is larger, and factors may cost more
+MAX_PRODUCTS = 2  # of a step, beyond which the next sample is twice as large, and factors may cost more
+MANY_PRODUCTS = 16  # of a step, beyond which these may be as many times as large as products were too many
 MOST_SAMPLE = 2**30
 LARGE = 64  # columns from which on BLAS makes use of threads
 
@@ -152,7 +153,7 @@ class Newton(Solver[State]):
             b=float(place[-1]) + shift,
             scores=scores,
             smoothing=smoothing,
-            sample=min(state.sample * max(1, quadratic.products // MAX_PRODUCTS), MOST_SAMPLE),
+            sample=min(state.sample * _growth(quadratic.products), MOST_SAMPLE),
             counts=Counts(
                 state.counts.visits + quadratic.visits + problem.epoch_size,
                 state.counts.updates + 1,
@@ -165,6 +166,13 @@ class Newton(Solver[State]):
     def point(self, problem: Problem, state: State) -> Point:
         """The point, and the duals that its scores ask for."""
         return Point(state.w, state.b, duals(problem, state.smoothing, state.scores))
+
+
+def _growth(products: int) -> int:
+    """The factor of the next sample, after a step of so many products."""
+    if products <= MAX_PRODUCTS:
+        return 1
+    return 2 if products <= MANY_PRODUCTS else products // MAX_PRODUCTS
 
 
 @dataclass(frozen=True)
