@@ -26,15 +26,13 @@ from .training.callbacks import Callback, as_callback
 from .training.checkpoint import Checkpoint
 from .training.loop import Measures, Settings
 from .training.outcome import Result
+from .training.patience import GapIsRounding, NotImproving, Stalled
 from .training.solver import AnySolver
 from .training.stopping import (
     GapBelow,
-    GapIsRounding,
     MaxEpochs,
     MaxVisits,
-    NotImproving,
     Rules,
-    Stalled,
     TimeLimit,
 )
 from .training.validation import Validation

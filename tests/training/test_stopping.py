@@ -7,17 +7,14 @@ from typing import Any
 
 from dualgap.core.problem import Certificate
 from dualgap.training.callbacks import stop_reason
+from dualgap.training.patience import GapIsRounding, NotImproving, Rounding, Stalled
 from dualgap.training.records import Record
 from dualgap.training.stopping import (
     GapBelow,
-    GapIsRounding,
     MaxEpochs,
     MaxVisits,
-    NotImproving,
     Reason,
-    Rounding,
     Rules,
-    Stalled,
     TimeLimit,
 )
 

@@ -16,7 +16,7 @@ from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point
 from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
-from dualgap.training.stopping import NotImproving
+from dualgap.training.patience import NotImproving
 from dualgap.training.validation import Validation, split_off
 from support.problems import noisy
 from support.states import assert_same
