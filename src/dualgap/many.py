@@ -54,6 +54,11 @@ class OneVsRest:
     outcomes: list[Outcome]
     data: Dataset  # what they were trained on
 
+    def __repr__(self) -> str:
+        """In one line: it holds all rows."""
+        gap = max(outcome.certificate.relative_gap for outcome in self.outcomes)
+        return f"<OneVsRest of {len(self.classes)} classes, largest relative gap {gap:.3g}>"
+
     @property
     def coef(self) -> Floats:
         """A row a class."""
@@ -102,9 +107,19 @@ class OneVsRest:
     def _model(self, **parts: bool) -> Model:
         first = self.outcomes[0]
         date = max(outcome.date or "" for outcome in self.outcomes)
-        return model_of(
-            self.outcomes, self.data, C=first.C, auto_reason=first.auto_reason, date=date, **parts
+        reason = first.auto_reason if len(self.outcomes) == 1 else self.auto_reason
+        return model_of(self.outcomes, self.data, C=first.C, auto_reason=reason, date=date, **parts)
+
+    @property
+    def auto_reason(self) -> str:
+        """Why ``solver="auto"`` began as it did, and what it changed on the way, class by class."""
+        first = self.outcomes[0].auto_reason.partition("; then ")[0]
+        changes = (
+            f"class {shown_label(label)}: {change}"
+            for label, outcome in zip(self.classes, self.outcomes, strict=False)
+            for change in outcome.story
         )
+        return "; ".join(filter(None, [first, *changes]))
 
 
 def one_vs_rest(

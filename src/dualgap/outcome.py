@@ -37,6 +37,14 @@ class Outcome(Result):
         """A result with what the run did not know."""
         return cls(**{field.name: getattr(result, field.name) for field in fields(Result)}, **more)
 
+    def __repr__(self) -> str:
+        """In one line: it holds all rows."""
+        source, gap = self.problem.source, self.certificate.relative_gap
+        return (
+            f"<Outcome of {self.solver.name}: {source.n:,} rows, {source.d:,} columns, "
+            f"relative gap {gap:.3g}, {self.reason.name}>"
+        )
+
     @cached_property
     def model(self) -> Model:
         """The model: ``predict``, ``decision_function``, ``evaluate``, ``save``, ``verify``."""

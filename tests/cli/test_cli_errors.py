@@ -56,7 +56,7 @@ CASES: list[tuple[str | None, str, str]] = [
     (
         "length,width,class\n1,2,3\n",
         "",
-        "sklearn.datasets.dump_svmlight_file for instance, or give the arrays to",
+        "dualgap.files.write_svmlight for instance, or give the arrays to",
     ),
     ("5.1;3.5;1\n", "", "this looks like CSV (semicolons)"),
     ("1\t5.1\n0\t3\n", "", "this looks like TSV (tabs)"),

@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from ..runtime.kernel_cache import Folder
 
 
-@click.group(short_help="Show or clear the compiled kernels.", no_args_is_help=True)
-def command() -> None:
+@click.group(short_help="Show or clear the compiled kernels.", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
     """Show or clear the folder in which compiled kernels are kept between runs.
 
     It is ~/.cache/dualgap, or dualgap in XDG_CACHE_HOME, or what the environment variable DUALGAP_CACHE
     names. `dualgap warmup` fills it. Kernels that nobody has used for 90 days are removed when others are
     stored.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @command.command(short_help="Where it is, what is in it.")

@@ -66,9 +66,12 @@ class TrainedClasses:
                     **certificate._asdict(),
                     "converged": proof.converged,
                     "stop_reason": proof.stop_reason,
+                    "solver": outcome.solver.name,
+                    "auto_reason": outcome.auto_reason or None,
+                    "remark": in_options(outcome.remark) or None,
                 }
-                for label, proof, certificate in zip(
-                    self.model.classes or (), proofs, certificates, strict=True
+                for label, proof, certificate, outcome in zip(
+                    self.model.classes or (), proofs, certificates, self.found.outcomes, strict=True
                 )
             ],
             "seed": self.settings.seed,
@@ -108,6 +111,8 @@ class TrainedClasses:
         ]
         columns(["class", "primal", "dual", "gap", "relative gap", "epochs", "seconds", "stopped by"], rows)
         for label, outcome in zip(model.classes or (), self.found.outcomes, strict=True):
+            for change in outcome.story:
+                click.echo(f"class {shown_label(label)}: auto went over to {change}.")
             if outcome.remark:
                 click.echo(f"Note on class {shown_label(label)}: {in_options(outcome.remark)}.")
         click.echo(statements(model))

@@ -95,8 +95,8 @@ class Trace:
     bad input leaves none.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, file: Path, *, resumed: bool = False) -> None:
+        self._file, self._mode = file, "a" if resumed else "w"  # a run that goes on adds to its history
         self._stream: Any = None
         self._lock = threading.Lock()
         self.failure: str | None = None  # a history that cannot be written is no reason to lose the model
@@ -114,7 +114,7 @@ class Trace:
                 return
             try:
                 if self._stream is None:
-                    self._stream = self._file.open("w", encoding="utf-8")
+                    self._stream = self._file.open(self._mode, encoding="utf-8")
                 self._stream.write(json.dumps(finite(values)) + "\n")
                 self._stream.flush()
             except OSError as error:

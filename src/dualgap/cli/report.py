@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..training.stopping import Reason
 
 _CLASSES = 20  # labels that a line lists
+LOADED = 0.4  # seconds: to compile anything takes longer, to load all that a run needs takes less
 SLOW = "max_epochs", "max_visits", "time_limit", "stalled"  # reasons that may come of the scales of columns
 PREPARING = "preparing"
 
@@ -108,6 +109,7 @@ class Trained:
             **model.certificate._asdict(),
             "converged": self.converged,
             "stop_reason": self.reason.name,
+            "remark": in_options(self.outcome.remark) or None,
             "seed": settings.seed,
             "threads": settings.threads,
             "model": str(self.file),
@@ -245,8 +247,10 @@ def _loss_words(loss: Loss) -> str:
 def seconds_line(seconds: Seconds) -> tuple[str, str, str]:
     """Where the time of a run went."""
     parts = [f"training {seconds.training:.2f}", f"certifying {seconds.certifying:.2f}"]
-    if seconds.compiling >= 0.005:
+    if seconds.compiling >= LOADED:
         parts.append(f"compiling {seconds.compiling:.2f} (once for this loss and kind of data)")
+    elif seconds.compiling >= 0.005:
+        parts.append(f"loading compiled code {seconds.compiling:.2f}")
     return "seconds", f"{sum(seconds):.2f}", ", ".join(parts)
 
 

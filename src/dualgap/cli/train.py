@@ -94,7 +94,10 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 @zero_based_option("count from 0; auto: if there is an index 0.")
 @column_options
 @click.option(
-    "--trace", metavar="FILE.jsonl", type=click.Path(path_type=Path), help="Write every certificate there."
+    "--trace",
+    metavar="FILE.jsonl",
+    type=click.Path(path_type=Path),
+    help="Write every certificate there; with --resume, add them.",
 )
 @click.option(
     "--checkpoint",

@@ -32,7 +32,7 @@ def run(
 
     data = opened(settings, spinner)
     held_out = _held_out(settings, data, spinner)
-    trace = None if settings.trace is None else Trace(settings.trace)
+    trace = None if settings.trace is None else Trace(settings.trace, resumed=settings.resume is not None)
     began, several = time.perf_counter(), is_one_vs_rest(data)
     arguments = {
         "record_every": settings.record_every,

@@ -44,7 +44,7 @@ class Case(NamedTuple):
     "losses",
     metavar="NAME",
     multiple=True,
-    help="Only this loss, for all kinds of rows; may be repeated.",
+    help="Only this loss, for all kinds of rows, and not what reads files; may be repeated.",
 )
 @click.option(
     "--all", "everything", is_flag=True, help="Every loss, and every solver with each of its losses."

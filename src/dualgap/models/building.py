@@ -62,7 +62,8 @@ def model_of(
         auto_reason=auto_reason,
         data_name=None if path is None else path.name,
         trained=date,
-        **stated(problem.loss, problem.bias, first.solver),
+        **stated(problem.loss, problem.bias, first.solver)
+        | {"solver": ", ".join(dict.fromkeys(result.solver.name for result in found))},
         **({} if rows is None else known_by(rows, dual)),
     )
 

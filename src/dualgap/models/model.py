@@ -86,6 +86,12 @@ class Model:
     trained: str | None = None  # when training ended, in UTC
     written_by: str = field(default=__version__)
 
+    def __repr__(self) -> str:
+        """In one line: the arrays may be long."""
+        rows, columns = self.coef.shape
+        kind = self.task if rows == 1 else f"{rows} classes"
+        return f"<Model: {kind}, {self.loss} loss, {columns:,} features>"
+
     @property
     def n_features(self) -> int:
         """The number of columns."""

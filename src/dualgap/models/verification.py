@@ -211,7 +211,10 @@ def _other_rows(model: Model) -> str:
     if model.rows_in_any_order is None:
         others = "the rows of DATA are not the training rows in their order"
         return f"{others}; this older model has no hashes of them"
-    return "the rows of DATA are not the training rows (others, or weighted otherwise)"
+    return (
+        "the rows of DATA are not the training rows (others, or weighted otherwise, or rounded when they "
+        "were written: dualgap.files.write_svmlight keeps every bit)"
+    )
 
 
 def _duals(model: Model) -> str:

@@ -195,8 +195,8 @@ class Switching(Solver[State]):
             before, active = self.solver(active).name, 1 - active
             times = "many" if given_up == np.inf else f"{given_up / expected:.2g}"
             found.append(
-                f"{self.solver(active).name} after {visits / problem.epoch_size:.3g} epochs, at a gap "
-                f"of {gap:.2g}: {before} was expected to take {times} times as long"
+                f"{self.solver(active).name} after {visits / problem.epoch_size:.3g} epochs, at a relative "
+                f"gap of {gap:.2g}: {before} was expected to take {times} times as long"
             )
         return found
 

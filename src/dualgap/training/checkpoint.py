@@ -18,6 +18,7 @@ import numpy as np
 from ..runtime.errors import CheckpointWarning, InputError
 from ..runtime.npy import read_npz
 from ..runtime.writing import check_destination, replacing
+from . import patience as patience  # registers what rules remember
 from .callbacks import Callback
 from .outcome import Result
 from .run import FORMAT, Run

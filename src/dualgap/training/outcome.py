@@ -68,9 +68,9 @@ class Result:
         """A sentence about a model that a user would not expect, or nothing."""
         if self.converged or self.coef.any() or self.intercept != 0.0 or not self.trace:
             return ""
-        own = self.trace[-1].current.primal
+        own = self.trace[-1].current.primal / self.certificate.primal
         return (
-            f"the all-zero model, whose objective is {self.certificate.primal:.6g}, is the best that "
-            f"{self.solver.name} has seen (its own is at {own:.6g}): train longer, try another solver, or "
-            "take its own model with output='last'"
+            f"the all-zero model is the best that {self.solver.name} has seen (the objective of its own is "
+            f"{own:.3g} times as large): train longer, try another solver, or take its own model with "
+            "output='last'"
         )

@@ -116,7 +116,7 @@ def _refuse_table(line: bytes, tokens: int) -> None:
     raise LineError(
         f"this looks like {kind} and not like svmlight text, whose rows are LABEL INDEX:VALUE ...; convert "
         "it, with "
-        "sklearn.datasets.dump_svmlight_file for instance, or give the arrays to dualgap.fit in Python",
+        "dualgap.files.write_svmlight for instance, or give the arrays to dualgap.fit in Python",
         1,
     )
 
