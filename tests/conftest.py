@@ -12,6 +12,10 @@ from hypothesis import settings
 os.environ.setdefault("DUALGAP_CACHE", str(Path(__file__).parents[1] / ".cache" / "kernels"))
 
 
+# programs that tests start find what tests share, as the tests themselves do
+_HERE = str(Path(__file__).parent)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_HERE, os.environ.get("PYTHONPATH")]))
+
 # a first example may compile a kernel: no example has a deadline
 settings.register_profile("kernels", deadline=None)
 settings.load_profile("kernels")

@@ -18,6 +18,8 @@ from .console import Spinner, counted, emit, json_option, quiet_option
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..outcome import Outcome
+
 COMMON = ("hinge", "squared-hinge", "logistic", "squared")
 CHOSEN = ("dcd", "newton")  # what `auto` may choose for rows in memory
 LAYOUTS = ("sparse", "dense", "wide")
@@ -174,7 +176,20 @@ def _fit(case: Case) -> None:
         epochs = 30 if solver == "dcd" else 5
         for bias in ("none", "augmented", "exact"):
             if can_have(SOLVERS[solver], bias):
-                fit(X, y, loss=case.loss, solver=solver, bias=bias, C=10.0, tol=1e-6, max_epochs=epochs)
+                found = fit(
+                    X, y, loss=case.loss, solver=solver, bias=bias, C=10.0, tol=1e-6, max_epochs=epochs
+                )
+                if (solver, bias) == ("dcd", "none"):
+                    _look_at_shrunk_rows(found)
+
+
+def _look_at_shrunk_rows(found: Outcome) -> None:
+    """What `dcd` does where shrunk rows may be wanted again, which a few epochs need not come to."""
+    from ..solvers.dual.shrinking_sweeps import begin_scan, scan
+    from ..solvers.dual.sweeper import Subproblem
+
+    state = found.run.state
+    scan(Subproblem.of(found.problem), state.w, state.beta, begin_scan(state.sweeps), state.counts.visits + 1)
 
 
 def _rows(case: Case, columns: int = 10) -> tuple[Any, np.ndarray[Any, Any]]:

@@ -187,18 +187,18 @@ class ShrinkingSweeper:
         state, manner = state.at(paused=False), self.manner._replace(stop=stop)
         while state.cursor.counts.visits < stop and not state.cursor.paused:
             if state.search.scanned >= 0:
-                state = _scan(rows, w, beta, state, stop)
+                state = scan(rows, w, beta, state, stop)
                 if state.search.scanned >= 0 or state.search.settled:
                     break
             state = state._replace(cursor=sweep(*rows, w, beta, state.lists, state.cursor, manner))
             if state.cursor.solved and state.search.asked and manner.shrinking:
-                state = _begin_scan(state)
+                state = begin_scan(state)
             elif state.cursor.solved:
                 state = state.at(paused=True).knowing(asked=True)
         return state
 
 
-def _begin_scan(state: Sweeps) -> Sweeps:
+def begin_scan(state: Sweeps) -> Sweeps:
     """The state before a scan of the shrunk rows."""
     here = state.active_rows[: state.cursor.active]
     here = here[state.cooldown[here] != SHRUNK]
@@ -208,7 +208,7 @@ def _begin_scan(state: Sweeps) -> Sweeps:
     return state.knowing(asked=False, scanned=0)
 
 
-def _scan(rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, stop: int) -> Sweeps:
+def scan(rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, stop: int) -> Sweeps:
     """Look at shrunk rows until ``stop`` visits are reached, and restore those that are not optimal."""
     cursor = state.cursor
     if math.isnan(state.search.anchor_b):
