@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Words
-from .jit import inner
+from .jit import inner, kernel
 
 _MASK = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -68,6 +68,12 @@ def shuffle(rng: Words, order: Any, count: int) -> None:
     for last in range(count - 1, 0, -1):
         other = below(rng, last + 1)
         order[last], order[other] = order[other], order[last]
+
+
+@kernel
+def permute(rng: Words, order: Any, count: int) -> None:
+    """`shuffle`, to be called from Python."""
+    shuffle(rng, order, count)
 
 
 @inner

@@ -15,7 +15,7 @@ from ...data.rows import Batch
 from ...runtime.arrays import Floats, Words
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
-from ...runtime.random import below, resample, shuffle, uniform
+from ...runtime.random import below, permute, resample, shuffle, uniform
 from ...training.states import (
     Extent,
     GrowingNaturals,
@@ -99,7 +99,7 @@ class OrderedSweeper:
         """No epoch is laid out yet."""
         order = Order.of(batch, seed)
         if self.order == CYCLIC:
-            shuffle(order.rng, order.rows, order.rows.size)
+            permute(order.rng, order.rows, order.rows.size)
             order.picks[:] = order.rows
         size = batch.weight.size if self.sums else 0
         sums = DualSums(np.zeros(size), np.zeros(size, dtype=np.int64))

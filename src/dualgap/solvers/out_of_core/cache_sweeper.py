@@ -21,7 +21,7 @@ from ...data.rows import Batch
 from ...runtime.arrays import Floats, Offsets
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel, prefetch
-from ...runtime.random import generator, shuffle
+from ...runtime.random import generator, permute, shuffle
 from ...training.states import (
     Extended,
     ExtendedReals,
@@ -71,7 +71,7 @@ class Sweeps(NamedTuple):
 
     def shuffled(self, size: int) -> Any:
         """Put the first ``size`` slots of the order into random order; their places in it."""
-        shuffle(self.rng, self.order, size)
+        permute(self.rng, self.order, size)
         return np.arange(size)
 
 
