@@ -46,6 +46,7 @@ KEYS = [
     "form",
     "converged",
     "stop_reason",
+    "remark",
     "seed",
     "threads",
     "model",
