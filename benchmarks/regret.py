@@ -239,11 +239,13 @@ def main() -> int:
             Path(given.into).write_text(json.dumps(found))
     if given.out is not None:
         before["load_at_end"] = machine.describe()["load"]
-        (given.out / "REGRET.md").write_text(page(found, unscaled(folder), before, given.limit))
+        (given.out / "REGRET.md").write_text(page(found, unscaled(folder), before, given))
     return 0
 
 
-def page(found: list[dict[str, Any]], defaults: list[list[str]], before: dict[str, Any], limit: float) -> str:
+def page(
+    found: list[dict[str, Any]], defaults: list[list[str]], before: dict[str, Any], given: argparse.Namespace
+) -> str:
     """The report."""
     heads = [
         "half", "cells", "mean, geometric", "mean", "worst", "above 1.5", "lost: only auto did not arrive",
@@ -260,8 +262,8 @@ def page(found: list[dict[str, Any]], defaults: list[list[str]], before: dict[st
     parts = [
         "# The regret of `auto`",
         taken_on(before),
-        f"Seconds to a proven relative gap of {TOL:g}, exact bias, {limit:g} s a run at most, the fastest of "
-        f"up to {REPEATS}. The regret is the time of `auto` over that of the better of `dcd` and `newton`.",
+        f"Seconds to a proven relative gap of {TOL:g}, exact bias, {given.limit:g} s a run at most, the fastest of "
+        f"up to {given.repeats}. The regret is the time of `auto` over that of the better of `dcd` and `newton`.",
         markdown(heads, [summary(found, half) for half in ("tune", "report")]),
         "## Cells",
         markdown(["cell", "half", "dcd", "newton", "auto", "regret"], cells),
