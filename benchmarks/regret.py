@@ -262,8 +262,9 @@ def page(
     parts = [
         "# The regret of `auto`",
         taken_on(before),
-        f"Seconds to a proven relative gap of {TOL:g}, exact bias, {given.limit:g} s a run at most, the fastest of "
-        f"up to {given.repeats}. The regret is the time of `auto` over that of the better of `dcd` and `newton`.",
+        f"Seconds to a proven relative gap of {TOL:g}, exact bias, {given.limit:g} s a run at most, "
+        f"the fastest of up to {given.repeats}. The regret is the time of `auto` over that of the better of "
+        "`dcd` and `newton`.",
         markdown(heads, [summary(found, half) for half in ("tune", "report")]),
         "## Cells",
         markdown(["cell", "half", "dcd", "newton", "auto", "regret"], cells),
