@@ -15,7 +15,11 @@ from .console import emit, json_option, print_table, quiet_option
 @json_option
 @quiet_option
 def command(names: tuple[str, ...], as_json: bool, quiet: bool) -> None:
-    """List all solvers, or those named, with their options. Set one with --option KEY=VALUE."""
+    """List all solvers, or those named, with their options. Set one with --option KEY=VALUE.
+
+    --option paper=true sets all options of a solver to what its paper did; the options of such a preset
+    stand below the others.
+    """
     from ..core.losses import LOSSES
     from ..runtime.errors import InputError, nearest
     from ..runtime.options import options_of
@@ -33,6 +37,7 @@ def command(names: tuple[str, ...], as_json: bool, quiet: bool) -> None:
                 "summary": cls.summary,
                 "losses": [loss for loss in LOSSES if can_train(cls, loss)],
                 "options": [asdict(option) for option in options_of(cls)],
+                "papers": {paper: preset._asdict() for paper, preset in cls.papers.items()},
             }
             for name, cls in chosen.items()
         ]
@@ -45,3 +50,7 @@ def command(names: tuple[str, ...], as_json: bool, quiet: bool) -> None:
         rows = [[option.name, option.type, str(option.default), option.help] for option in options_of(cls)]
         if rows:
             print_table(["option", "type", "default", "meaning"], rows)
+        for paper, preset in cls.papers.items():
+            pairs = " ".join(f"{key}={value}" for key, value in preset.options.items()) or "the defaults"
+            text = f"paper={paper}: {preset.source}: {pairs}. {preset.remark}".strip()
+            click.echo(click.wrap_text(text, shutil.get_terminal_size().columns - 1, "  ", "    "))

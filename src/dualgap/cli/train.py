@@ -225,7 +225,7 @@ def _check(settings: Settings) -> dict[str, Any]:
     from ..runtime.checks import duration
     from ..runtime.options import options_of
     from ..runtime.writing import check_destinations
-    from ..solvers import SOLVERS, make_solver
+    from ..solvers import PAPER, SOLVERS, make_solver
 
     check_files(
         {
@@ -261,7 +261,7 @@ def _check(settings: Settings) -> dict[str, Any]:
     if settings.solver != "auto":
         make_solver(settings.solver, options, seed=settings.seed, loss=loss, bias=settings.bias)
     if options:  # all solvers are imported to ask them
-        known = {option.name for solver in SOLVERS.values() for option in options_of(solver)}
+        known = {PAPER, *(option.name for solver in SOLVERS.values() for option in options_of(solver))}
         for key in options:
             if key not in known:
                 raise InputError(f"no solver has an option {key!r}; {nearest(key, known)}")

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 from .checks import shown
 from .errors import InputError
 
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+TRUE = ("true", "yes", "1")
+FALSE = ("false", "no", "0")
+_WORDS = {word: word in TRUE for word in TRUE + FALSE}
 
 
 class Range(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 from ..core.losses import LOSSES, Loss
 from ..runtime.checks import shown, whole
 from ..runtime.errors import InputError, nearest
-from ..runtime.options import options_of
+from ..runtime.options import FALSE, TRUE, options_of
 from ..training.solver import AnySolver
 from .exact_bias import ExactBiasSolver
 
@@ -68,6 +68,7 @@ class _Registry(Mapping[str, type[AnySolver]]):
 SOLVERS: Mapping[str, type[AnySolver]] = _Registry()
 
 EXACT = "exact"
+PAPER = "paper"  # the option that stands for the options of a paper; every solver with presets takes it
 
 
 def can_train(solver: type[AnySolver], loss: str) -> bool:
@@ -94,6 +95,25 @@ def solver_class(name: Any) -> type[AnySolver]:
     return SOLVERS[name]
 
 
+def with_preset(name: str, cls: type[AnySolver], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a user gave on top of those of the paper that ``paper=`` names, if it does."""
+    given = {key: value for key, value in options.items() if key != PAPER}
+    wanted = options.get(PAPER, False)
+    word = str(wanted).lower()
+    if word in FALSE:
+        return given
+    if not cls.papers:
+        able = names_of(lambda other: bool(other.papers))
+        raise InputError(f"solver {name!r} has no preset of a paper; these have: {able}")
+    if word in TRUE:
+        word = next(iter(cls.papers))
+    if word not in cls.papers:
+        raise InputError(
+            f"paper={shown(wanted)} is no preset of solver {name!r}; {nearest(word, ['true', *cls.papers])}"
+        )
+    return {**cls.papers[word].options, **given}
+
+
 def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bias: str) -> AnySolver:
     """A solver by name; it must be made for the loss and the bias, and every option must be one that it
     has.
@@ -110,7 +130,7 @@ def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bi
         raise InputError(f"solver {name!r} needs the package {package!r}: pip install 'dualgap[qp]'")
     known = {option.name: option for option in options_of(cls)}
     values: dict[str, Any] = {}
-    for key, value in options.items():
+    for key, value in with_preset(name, cls, options).items():
         if key not in known:
             raise InputError(f"solver {name!r} has no option {key!r}; {nearest(key, known)}")
         values[key] = known[key].convert(name, value)

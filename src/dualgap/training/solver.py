@@ -66,6 +66,14 @@ class Capabilities(NamedTuple):
     own_stops: tuple[str, ...] = ()  # options that end a run by a rule of its own
 
 
+class Preset(NamedTuple):
+    """A solver as a paper has it: where it stands, and the options that differ from the defaults."""
+
+    source: str  # "Shalev-Shwartz, Singer and Srebro (2007), figure 1"
+    options: Mapping[str, Any]
+    remark: str = ""  # what else the paper did that is no option of the solver, such as a bias or a C
+
+
 class Steps(Protocol[S]):
     """What works on a state: a solver, or a solver together with the threads and files that it has open."""
 
@@ -79,6 +87,7 @@ class Solver(ABC, Generic[S]):
     name: ClassVar[str]
     summary: ClassVar[str]
     capabilities: ClassVar[Capabilities] = Capabilities()
+    papers: ClassVar[Mapping[str, Preset]] = MappingProxyType({})  # the first is what `paper=true` stands for
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -23,9 +23,9 @@ Counters of the updates that each row caused make a dual point once they are cli
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.options import option
 from ...runtime.random import below, generator
-from ...training.solver import Capabilities, Solver, Status
+from ...training.solver import Capabilities, Preset, Solver, Status
 from ...training.states import Extent, NotNegative, Position, invariant, state_class
 from ...training.stopping import Reason
 from ..dual import averaging
@@ -132,6 +132,11 @@ class Pegasos(Polished, Solver[State]):
     name = "pegasos"
     summary = "projected stochastic subgradient descent with batches of k rows, for the hinge loss"
     capabilities = Capabilities(losses=("hinge",), biases=BIASES, own_stops=("stop_within",))
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "shalev-shwartz-2007": Preset(
+            "Shalev-Shwartz, Singer and Srebro (2007), figure 1", {"projection": True}, "It has no bias."
+        )
+    }
 
     def check_together(self) -> None:
         """Random stopping excludes other iterates."""
