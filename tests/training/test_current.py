@@ -201,3 +201,11 @@ class TestStall:
         for wrong in ("often", -1, 0, float("nan")):
             with pytest.raises(InputError, match="stall="):
                 fit("sdca", stall=wrong)
+
+
+def test_all_zero_model_that_fits_exactly_needs_no_remark() -> None:
+    outcome = dualgap.fit(
+        np.ones((1, 1)), np.zeros(1), loss="absolute", solver="dcd", output="last", max_epochs=3
+    )
+    assert outcome.certificate.primal == 0.0
+    assert outcome.remark == ""

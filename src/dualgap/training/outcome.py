@@ -68,6 +68,8 @@ class Result:
         """A sentence about a model that a user would not expect, or nothing."""
         if self.converged or self.coef.any() or self.intercept != 0.0 or not self.trace:
             return ""
+        if self.certificate.primal == 0.0:  # no model is better
+            return ""
         own = self.trace[-1].current.primal / self.certificate.primal
         return (
             f"the all-zero model is the best that {self.solver.name} has seen (the objective of its own is "
