@@ -7,6 +7,8 @@
 #   make lint      ruff, mypy, and the order of imports
 #   make ceilings  measure passes, epochs and compiled functions, rewrite tests/ceilings.json, tell what rose and fell (to be reviewed)
 #   make fuzz      two million changed files for the readers (FUZZ_ARGS="--seed 2" for others)
+#   make torture   kills, damaged files, full disks, certificates re-proved in exact arithmetic, from one seed (RELIABILITY.md):
+#                  20 minutes (TORTURE_ARGS="--seed 2 --only kills" for others)
 #   make bench     dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
 #   make clean     remove everything that make made
 
@@ -21,7 +23,7 @@ export DUALGAP_DATA ?= $(abspath ../shared/data)
 endif
 PYTEST_ARGS ?= -n 2 --dist worksteal
 
-.PHONY: demo test quick docs lint ceilings fuzz bench format clean
+.PHONY: demo test quick docs lint ceilings fuzz torture bench format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dualgap demo
@@ -52,6 +54,9 @@ format: $(VENV)/.installed-dev
 
 fuzz: $(VENV)/.installed-fuzz
 	$(BIN)/python -m fuzz $(FUZZ_ARGS)
+
+torture: $(VENV)/.installed-dev
+	$(BIN)/python -m torture $(TORTURE_ARGS)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)

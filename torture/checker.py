@@ -1,0 +1,229 @@
+"""Proves certificates anew in exact rational arithmetic. It shares no code with the library: it imports
+nothing of it, and is given numbers only.
+
+Every float is a rational number, so scores, w(beta), P and D are computed without any rounding, from
+
+    P(w, b) = s (1/2 |w|^2 + r(b)) + t sum_i c_i phi(<w, x_i> + b, y_i)
+    D(beta) = -t sum_i c_i phi*(-beta_i) - s (1/2 |w(beta)|^2 + r*(z)),
+    w(beta) = t/s sum_i c_i beta_i x_i,    z = t/s sum_i c_i beta_i
+
+with s = 1, t = C (the C-form), or s = lam, t = 1 / sum c (the mean form). A regularised bias has
+r(b) = b^2 / (2 rho^2), r*(z) = rho^2 z^2 / 2. A bias that is not regularised needs z = 0, which floats
+satisfy almost: the checker makes a dual point for which it holds exactly, and takes its value for the bound.
+
+The logistic loss is not rational. It is enclosed between two rational numbers (``losses.py``), some 70
+digits apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf, isfinite
+
+from .losses import Interval, conjugate, value
+
+ULP = Fraction(1, 2**52)
+SLACK = 8 * ULP  # what is computed in a few float operations from claimed numbers may differ by so much
+TRIVIAL_SHARE = Fraction(1e-6)  # where D <= 0, the gap is measured against this part of P(0)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A problem, a point and what is claimed of it."""
+
+    rows: Sequence[Sequence[tuple[int, float]]]  # (column, value) of each stored entry
+    y: Sequence[float]  # -1 and +1 for classification
+    weight: Sequence[float]
+    loss: str
+    parameters: dict[str, float]
+    form: str  # "J": C is given, "mean": lam is
+    strength: float  # C or lam
+    bias: str  # "none", "augmented", "exact"
+    rho: float
+    w: Sequence[float]
+    b: float
+    beta: Sequence[float] | None  # None: the claimed bound is that of beta = 0
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    rounding: float
+    history: Sequence[tuple[float, float, float]] = field(default=())  # primal, dual, rounding, on the way
+
+
+@dataclass(frozen=True)
+class Exact:
+    """What the checker finds; P and D as enclosures."""
+
+    primal: Interval
+    dual: Interval
+    at_zero: Interval
+
+
+def faults(claim: Claim) -> list[str]:
+    """What is wrong with a claim, in sentences; an empty list is a proof that it is true."""
+    numbers = (*claim.w, claim.b, *(claim.beta or ()), claim.primal, claim.dual, claim.rounding)
+    if not all(isfinite(number) for number in numbers):
+        return _infinite(claim)
+    found = [] if claim.rounding >= 0.0 else [f"the rounding bound {claim.rounding!r} is negative"]
+    if claim.bias == "none" and claim.b != 0.0:
+        found.append(f"there is no bias, and b is {claim.b!r}")
+    wrong = _infeasible(claim)
+    if wrong:
+        return [*found, wrong]
+    exact = evaluate(claim)
+    return [*found, *_value_faults(claim, exact), *_gap_faults(claim, exact), *_history_faults(claim, exact)]
+
+
+def _infinite(claim: Claim) -> list[str]:
+    """A run that has found no finite value claims nothing, and says so: its gap is infinite."""
+    if not all(isfinite(number) for number in (*claim.w, claim.b, *(claim.beta or ()))):
+        return ["the point has a number that is not finite"]
+    if claim.gap != inf or claim.relative_gap != inf:
+        return [f"a value is not finite, and the gap claimed is {claim.gap!r}"]
+    return []
+
+
+def _infeasible(claim: Claim) -> str:
+    for i, (y, beta) in enumerate(zip(claim.y, claim.beta or (), strict=False)):
+        if claim.weight[i] > 0.0 and conjugate(claim, Fraction(y), Fraction(beta)) is None:
+            return f"dual {i} is {beta!r}: the conjugate of the {claim.loss} loss at y = {y!r} is infinite"
+    return ""
+
+
+def evaluate(claim: Claim) -> Exact:
+    """P(w, b), D(beta) and P(0), from the rows."""
+    weight = [Fraction(c) for c in claim.weight]
+    total = sum(weight, Fraction(0))
+    given = Fraction(claim.strength)
+    s, t = (Fraction(1), given) if claim.form == "J" else (given, 1 / total)
+    rows = [[(j, Fraction(x)) for j, x in row] for row in claim.rows]
+    y = [Fraction(label) for label in claim.y]
+    return Exact(
+        _primal(claim, rows, y, weight, s, t),
+        _dual(claim, rows, y, weight, s, t),
+        _sum(t * c * value(claim, label, Fraction(0)) for c, label in zip(weight, y, strict=True) if c),
+    )
+
+
+def _primal(
+    claim: Claim,
+    rows: list[list[tuple[int, Fraction]]],
+    y: list[Fraction],
+    weight: list[Fraction],
+    s: Fraction,
+    t: Fraction,
+) -> Interval:
+    w, b = [Fraction(number) for number in claim.w], Fraction(claim.b)
+    norm = sum((number * number for number in w), Fraction(0))
+    if claim.bias == "augmented":
+        norm += (b / Fraction(claim.rho)) ** 2
+    losses = []
+    for row, label, c in zip(rows, y, weight, strict=True):
+        if c:
+            score = sum((w[j] * x for j, x in row), b)
+            losses.append(t * c * value(claim, label, score))
+    return _sum(losses) + s * norm / 2
+
+
+def _dual(
+    claim: Claim,
+    rows: list[list[tuple[int, Fraction]]],
+    y: list[Fraction],
+    weight: list[Fraction],
+    s: Fraction,
+    t: Fraction,
+) -> Interval:
+    if claim.beta is None:
+        return Interval(Fraction(0), Fraction(0))  # every loss has the infimum 0
+    share = [c * Fraction(beta) for c, beta in zip(weight, claim.beta, strict=True)]
+    if claim.bias == "exact":
+        share = _balanced(share)
+    moment = [Fraction(0)] * len(claim.w)
+    conjugates = []
+    for row, label, c, part in zip(rows, y, weight, share, strict=True):
+        if part:
+            found = conjugate(claim, label, part / c)
+            assert found is not None  # as feasible as before: only smaller
+            conjugates.append(t * c * found)
+            for j, x in row:
+                moment[j] += part * x
+    norm = sum((number * number for number in moment), Fraction(0))
+    if claim.bias == "augmented":
+        norm += (Fraction(claim.rho) * sum(share, Fraction(0))) ** 2
+    found = _sum(conjugates)
+    ridge = t * t / s * norm / 2
+    return Interval(-found.high - ridge, -found.low - ridge)
+
+
+def _balanced(share: list[Fraction]) -> list[Fraction]:
+    """The same with sum 0: the larger side, of positive or of negative numbers, is scaled down."""
+    up = sum((part for part in share if part > 0), Fraction(0))
+    down = -sum((part for part in share if part < 0), Fraction(0))
+    if up == down:
+        return share
+    sign, factor = (1, down / up) if up > down else (-1, up / down)
+    return [part * factor if sign * part > 0 else part for part in share]
+
+
+def _sum(terms: object) -> Interval:
+    low = high = Fraction(0)
+    for term in terms:  # type: ignore[attr-defined]
+        low, high = low + term.low, high + term.high
+    return Interval(low, high)
+
+
+def _value_faults(claim: Claim, exact: Exact) -> list[str]:
+    """The rounding bound covers the errors of both values together."""
+    primal, dual, rounding = Fraction(claim.primal), Fraction(claim.dual), Fraction(claim.rounding)
+    primal_off, dual_off = exact.primal.distance(primal), exact.dual.distance(dual)
+    found = []
+    if primal_off > rounding:
+        found.append(f"the primal value is off by {float(primal_off):.3g}, more than {claim.rounding:.3g}")
+    if dual_off > rounding:
+        found.append(f"the dual value is off by {float(dual_off):.3g}, more than {claim.rounding:.3g}")
+    if not found and primal_off + dual_off > rounding:
+        found.append(f"together the values are off by more than {claim.rounding:.3g}")
+    return found
+
+
+def _gap_faults(claim: Claim, exact: Exact) -> list[str]:
+    """The gap is what its parts make it, and bounds the true one; so does the relative gap."""
+    found = []
+    primal, dual, gap, rounding = (
+        Fraction(number) for number in (claim.primal, claim.dual, claim.gap, claim.rounding)
+    )
+    if exact.dual.low > exact.primal.high:
+        found.append("weak duality is broken: the checker itself is wrong")
+    if gap < exact.primal.low - exact.dual.high - SLACK * abs(primal):
+        found.append(f"the gap {claim.gap!r} is less than that of the exact values")
+    if abs(gap - (primal - dual + rounding)) > SLACK * max(abs(primal), abs(dual), rounding):
+        found.append(f"the gap {claim.gap!r} is not primal - dual + rounding")
+    if not isfinite(claim.relative_gap):
+        return found if claim.dual <= claim.rounding else [*found, "the relative gap is infinite for D > 0"]
+    relative = Fraction(claim.relative_gap)
+    allowed = []  # between which values it may lie: how the rounding is shared between P and D is not told
+    if dual > 0:
+        allowed.append((gap / dual, gap / (dual - rounding) if dual > rounding else None))
+    if dual <= rounding:
+        base = TRIVIAL_SHARE * exact.at_zero.high
+        allowed.append((gap / base, gap / base) if base else (Fraction(0), None))
+    if not any(
+        low * (1 - SLACK) <= relative and (high is None or relative <= high * (1 + SLACK))
+        for low, high in allowed
+    ):
+        found.append(f"the relative gap {claim.relative_gap!r} is not the gap over the dual value")
+    return found
+
+
+def _history_faults(claim: Claim, exact: Exact) -> list[str]:
+    """Every value on the way is on its side of the exact bounds of the end."""
+    found = []
+    for k, (primal, dual, rounding) in enumerate(claim.history):
+        if isfinite(primal) and Fraction(primal) + Fraction(rounding) < exact.dual.low:
+            found.append(f"record {k}: the primal value {primal!r} is below the exact lower bound")
+        if isfinite(dual) and Fraction(dual) - Fraction(rounding) > exact.primal.high:
+            found.append(f"record {k}: the dual value {dual!r} is above the exact objective")
+    return found
