@@ -20,7 +20,7 @@ from .targets import Target
 
 _WORDS = (0, 1, -1, 2**31, 2**32 - 1, 2**40, 2**62, -(2**63), 255)
 _FLOATS = (np.nan, np.inf, -np.inf, 1e300, -1.0, 0.0, 5e-324, 0.5)
-SOLVERS: dict[str, dict[str, Any]] = {
+_SOLVERS: dict[str, dict[str, Any]] = {
     "dcd": {},
     "dcd exact": {"bias": "exact"},
     "sdca": {"iterate": "average"},
@@ -39,10 +39,9 @@ def _rows() -> tuple[Any, Any]:
     return X, np.where(X @ np.ones(4) + rng.normal(size=24) > 0, 1.0, -1.0)
 
 
-def arguments(name: str) -> dict[str, Any]:
-    """What ``fit`` is given for one of the runs."""
+def _arguments(name: str) -> dict[str, Any]:
     X, y = _rows()
-    return {"X": X, "y": y, "solver": name.split()[0], "tol": 1e-12, **SOLVERS[name]}
+    return {"X": X, "y": y, "solver": name.split()[0], "tol": 1e-12, **_SOLVERS[name]}
 
 
 @cache
@@ -50,9 +49,9 @@ def _runs() -> dict[str, bytes]:
     """A saved run of each solver, stopped under way."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name in SOLVERS:
+        for name in _SOLVERS:
             path = Path(folder) / "run.npz"
-            dualgap.fit(max_visits=83, checkpoint=path, **arguments(name))
+            dualgap.fit(max_visits=83, checkpoint=path, **_arguments(name))
             found[name] = path.read_bytes()
     return found
 
@@ -131,10 +130,10 @@ class StateTarget(Target):
         path = self.folder / "run.npz"
         path.write_bytes(data)
         run = dualgap.load_state(path)
-        for name in SOLVERS:
+        for name in _SOLVERS:
             if str(run.solver).startswith(name.split()[0]):
                 try:
-                    outcome = dualgap.fit(max_epochs=30, resume=run, **arguments(name))
+                    outcome = dualgap.fit(max_epochs=30, resume=run, **_arguments(name))
                 except dualgap.InputError:
                     continue
                 certified(outcome)

@@ -56,7 +56,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=PARTS, action="append", help="this part; may be repeated")
     parser.add_argument("--scale", type=float, default=1.0, help="so many times the usual number of tries")
-    parser.add_argument("--minutes", type=float, help="begin nothing new after so many minutes")
+    parser.add_argument(
+        "--minutes", type=float, help="end after so many minutes, with what has been tried by then"
+    )
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time")
     parser.add_argument("--item", type=int, metavar="K", help="repeat one item of a part")
     parser.add_argument("--write", action="store_true", help="put the result into RELIABILITY.md")

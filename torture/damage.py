@@ -21,7 +21,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
-from fuzz import seeds, states
+from fuzz import seeds
 from fuzz.targets import safe
 
 import dualgap
@@ -31,6 +31,7 @@ from dualgap.runtime import kernel_cache
 from .changes import DOCTORS, damaged
 from .checker import Claim, faults
 from .kills import bits
+from .problems import Case, Problem, claim_of
 from .tally import Tally
 
 SECONDS = 60  # that reading a small file may take
@@ -43,6 +44,18 @@ SHARES = {
     "doctored model": 15,
     "doctored store": 6,
     "doctored state": 4,
+}
+
+
+_RUNS: dict[str, dict[str, Any]] = {
+    "dcd": {},
+    "dcd, exact bias": {"bias": "exact"},
+    "sdca": {"iterate": "average"},
+    "pegasos": {"k": 3},
+    "newton": {},
+    "sgd": {},
+    "smo": {"bias": "exact"},
+    "cached-loops": {"cache": 5},
 }
 
 
@@ -75,6 +88,11 @@ class Rows:
             replace(two, dual=None, dual_hashes=None),
         ]
 
+    def run(self, name: str) -> dict[str, Any]:
+        """The arguments of ``fit`` of one of the runs that are saved."""
+        solver = name.partition(",")[0]
+        return {"X": self.X, "y": self.y, "solver": solver, "C": 1.0, "tol": 1e-12, **_RUNS[name]}
+
 
 class Damage:
     """Damages files of every kind and looks at what becomes of them."""
@@ -84,7 +102,7 @@ class Damage:
         self.kinds = {
             "model": Files(self._saved_models(), _model, ".model"),
             "store": Files(seeds.stores(), _store, ".arrow"),
-            "state": Files(states.states(), _state, ".npz"),
+            "state": Files(self._saved_runs(), _state, ".npz"),
             "kernel": Files(_kernels(), _kernel, ".kernel"),
         }
         self._right: dict[tuple[str, int], Any] = {}
@@ -93,6 +111,14 @@ class Damage:
         file, found = self.folder / "seed.model", []
         for model in self.rows.models:
             model.save(file)
+            found.append(file.read_bytes())
+        return found
+
+    def _saved_runs(self) -> list[bytes]:
+        """Runs that are stopped under way."""
+        file, found = self.folder / "seed.npz", []
+        for name in _RUNS:
+            dualgap.fit(max_visits=83, checkpoint=file, **self.rows.run(name))
             found.append(file.read_bytes())
         return found
 
@@ -110,7 +136,7 @@ class Damage:
             path.write_bytes(damaged(before, random.choice(files.contents), random))
         try:
             if doctored:
-                return "harmless", {"model": self._true, "store": _safe, "state": _resumed}[name](path)
+                return "harmless", {"model": self._true, "store": _safe, "state": self._resumed}[name](path)
             if (name, which) not in self._right:
                 good = self.folder / f"good{files.suffix}"
                 good.write_bytes(before)
@@ -160,6 +186,23 @@ class Damage:
             )
         )
 
+    def _resumed(self, path: Path) -> str:
+        """A doctored run that some solver resumes is certified truthfully."""
+        run = dualgap.load_state(path)
+        for name in _RUNS:
+            arguments = self.rows.run(name)
+            if not str(run.solver).startswith(arguments["solver"]):
+                continue
+            try:
+                outcome = dualgap.fit(max_epochs=30, resume=run, **arguments)
+            except dualgap.InputError:
+                continue
+            case = Case(arguments["solver"], "hinge", arguments.get("bias", "none"))
+            told = {"C": 1.0, "loss": "hinge", "rho": 1.0}
+            given = Problem(case, self.rows.X, self.rows.y, None, "", "memory", told)
+            return "; ".join(faults(claim_of(given, outcome)))
+        raise dualgap.InputError("no solver takes it")
+
 
 def _model(path: Path) -> Any:
     model = dualgap.Model.load(path)
@@ -196,25 +239,6 @@ def _safe(path: Path) -> str:
         safe(block)
     safe(store.read())
     return ""
-
-
-def _resumed(path: Path) -> str:
-    """A doctored run that some solver resumes is certified truthfully."""
-    from .problems import Case, Problem, claim_of
-
-    run = dualgap.load_state(path)
-    for name in states.SOLVERS:
-        arguments = states.arguments(name)
-        if str(run.solver).startswith(arguments["solver"]):
-            try:
-                outcome = dualgap.fit(max_epochs=30, resume=run, **arguments)
-            except dualgap.InputError:
-                continue
-            X, y, given = arguments.pop("X"), arguments.pop("y"), {"C": 1.0, "loss": "hinge", "rho": 1.0}
-            case = Case(arguments["solver"], "hinge", arguments.get("bias", "none"))
-            found = faults(claim_of(Problem(case, X, y, None, "", "", given), outcome))
-            return "; ".join(found)
-    raise dualgap.InputError("no solver takes it")
 
 
 def _too_long(number: int, frame: Any) -> None:
