@@ -102,7 +102,7 @@ REFUSED = [
     ({"max_visits": 1.5}, "max_visits=1.5 must be a whole number >= 1"),
     ({"max_epochs": "10"}, "max_epochs='10' must be a number"),
     ({"time_limit": [1]}, r"time_limit=\[1\] must be a number"),
-    ({"record_every": "9"}, "record_every='9' must be a whole number"),
+    ({"record_every": "often"}, "record_every='often' must be a number of row visits"),
     ({"validation": 0.5, "patience": "5"}, "patience='5' must be a whole number"),
     ({"validation": np.array([1.0, 2.0])}, "validation y has shape"),
     ({"sample_weight": 2.0}, "sample_weight has shape"),
@@ -315,3 +315,12 @@ def test_no_extra_is_for_nothing() -> None:
         for package in packages:
             name = re.split(r"[\[<>=]", package)[0]
             assert re.search(rf'import {name}\b|"{name}"', sources), f"nothing imports {name}"
+
+
+@pytest.mark.parametrize("solver", ["auto", "dcd", "sdca"])
+def test_the_solver_of_an_outcome_is_the_one_asked_for(solver: str) -> None:
+    """And not what finds its bias."""
+    outcome = dualgap.fit(*linear_data(60, 3, 1), solver=solver, bias="exact")
+    kinds = {"auto": ("DCD", "Newton", "InteriorPoint"), "dcd": ("DCD",), "sdca": ("SDCA",)}
+    assert type(outcome.solver).__name__ in kinds[solver]
+    assert outcome.solver.name == outcome.trace[-1].solver

@@ -37,6 +37,8 @@ def fit(
     lam: float | None = None,
     solver: str = "auto",
     tol: float = 1e-3,
+    atol: float | None = None,
+    target: float | None = None,
     bias: str | Bias = "none",
     rho: float = 1.0,
     sample_weight: Any = None,
@@ -49,7 +51,8 @@ def fit(
     seed: int = 0,
     callbacks: Sequence[Callback | Callable[[Record, Run], Any]] = (),
     measures: Sequence[Callable[..., dict[str, float]]] = (),
-    record_every: int | None = None,
+    record_every: int | str | None = None,
+    record_start: bool = False,
     warm: Outcome | Model | Point | None = None,
     resume: Run | Outcome | str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -87,7 +90,12 @@ def fit(
         ``"auto"`` or one that ``dualgap solvers`` lists.
     tol : float
         The relative gap at which to stop: the objective is then proven to be at most that fraction above its
-        minimum.
+        minimum. With ``atol`` or ``target`` as well, whichever comes first; 0 leaves it to these.
+    atol : float
+        The absolute gap at which to stop, in the form that ``C`` or ``lam`` implies.
+    target : float
+        The objective at which to stop, in that form: "1.01 J_opt" of many papers. A lower bound above it
+        ends the run, too (``reason.name == "unreachable"``).
     bias : {"none", "augmented", "exact"}
         ``"augmented"`` adds a constant feature ``rho``, regularised like the others; ``"exact"`` is not
         regularised.
@@ -115,9 +123,12 @@ def fit(
         Stored in every certified record (a validation error, say). They are given the solver's own point at
         that moment, or with two parameters ``(point, best)`` the best one so far as well. The arrays are the
         solver's: copy what is to be kept.
-    record_every : int
+    record_every : int or str
         Certify after every so many visits, besides the certificates of a schedule that keeps them
-        cheap.
+        cheap; or ``"1000 iterations"`` (an iteration is a batch, where a solver has batches), ``"0.5
+        epochs"``.
+    record_start : bool
+        Put a record of the starting point before all others: epoch 0. Otherwise it changes nothing.
     validation : float, pair (X, y), path or Dataset
         Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for
         ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them

@@ -39,6 +39,8 @@ class Settings(NamedTuple):
     lam: float | None
     solver: str
     tol: float
+    atol: float | None
+    target: float | None
     max_epochs: float
     max_visits: int | None
     time_limit: float | None
@@ -58,7 +60,8 @@ class Settings(NamedTuple):
     checkpoint: Path | None
     checkpoint_every: str
     resume: Path | None
-    record_every: int | None
+    record_every: str | None
+    record_start: bool
     validation: Path | None
     patience: int
     plan: bool

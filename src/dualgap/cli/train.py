@@ -38,6 +38,13 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")
 @click.option("--solver", default="auto", show_default=True, help="See `dualgap solvers`.")
 @click.option("--tol", type=float, default=1e-3, show_default=True, help="Relative gap at which to stop.")
+@click.option("--atol", type=float, help="Absolute gap at which to stop, in the form of C or lam.")
+@click.option(
+    "--target",
+    type=float,
+    metavar="J",
+    help="Stop when the objective is at most J, in the form of C or lam.  [whichever of the three is first]",
+)
 @click.option(
     "--max-epochs", type=float, default=1000, show_default=True, help="Visits of rows per row, at most."
 )
@@ -118,7 +125,12 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     type=click.Path(path_type=Path),
     help="Go on with the run in this checkpoint, bit for bit; data and options must be the same.",
 )
-@click.option("--record-every", type=int, metavar="N", help="Certify after every N row visits, too.")
+@click.option(
+    "--record-every",
+    metavar="N[ iterations]",
+    help="Certify after every N row visits, too; or '100 iterations' (of a batch each), '0.5 epochs'.",
+)
+@click.option("--record-start", is_flag=True, help="Certify the starting point, too: epoch 0 of --trace.")
 @click.option(
     "--validation",
     metavar="FILE",
@@ -221,7 +233,8 @@ def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
-    from ..preparing import stall_visits, strength
+    from ..limits import parsed_period, stall_visits
+    from ..preparing import strength
     from ..runtime.checks import duration
     from ..runtime.options import options_of
     from ..runtime.writing import check_destinations
@@ -245,6 +258,8 @@ def _check(settings: Settings) -> dict[str, Any]:
     loss = make_loss(settings.loss)
     strength(settings.C, settings.lam, 1.0)
     stall_visits(stall_of(settings.stall), 1)
+    if settings.record_every is not None:
+        parsed_period(settings.record_every)
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")

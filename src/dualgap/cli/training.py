@@ -36,6 +36,7 @@ def run(
     began, several = time.perf_counter(), is_one_vs_rest(data)
     arguments = {
         "record_every": settings.record_every,
+        "record_start": settings.record_start,
         "validation": held_out,
         "patience": settings.patience,
         **_arguments(settings),
@@ -79,7 +80,10 @@ def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> l
 
 def _arguments(settings: Settings) -> dict[str, Any]:
     """The arguments that ``fit`` and ``plan`` share."""
-    names = ("loss", "C", "lam", "solver", "tol", "bias", "max_epochs", "max_visits", "time_limit", "seed")
+    names = (
+        *("loss", "C", "lam", "solver", "bias", "seed"),
+        *("tol", "atol", "target", "max_epochs", "max_visits", "time_limit"),
+    )
     given = settings._asdict()
     return {name: given[name] for name in names} | {
         "rho": 1.0 if settings.rho is None else settings.rho,

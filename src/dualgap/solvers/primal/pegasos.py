@@ -174,6 +174,10 @@ class Pegasos(Polished, Solver[State]):
             return [*lines, "that is without a bias: for bias=exact no bound is known"]
         return lines
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """A batch."""
+        return self.k
+
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at 0, or inside the ball."""
         source = problem.source
