@@ -140,9 +140,9 @@ def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bi
     if bias != EXACT or EXACT in cls.capabilities.biases:
         return solver
     for key in cls.capabilities.own_stops:  # the end of an inner problem is not the end
-        if values.get(key, known[key].default) != 0:
+        if values.get(key, known[key].default) != known[key].default:
             raise InputError(
-                f"{key}={values[key]:g} does not go with bias='exact'; give the run a tol instead"
+                f"{key}={shown(values[key])} does not go with bias='exact'; give the run a tol instead"
             )
     return ExactBiasSolver(solver)
 
