@@ -37,6 +37,7 @@ from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
 from ..dual.averaging import check_T0
+from . import zhang
 from .descent import Cursor, Model, check_rate
 from .preconditioner import FEATURES, IDENTITY, NAMES, inverse_of, squared_lengths
 from .rates import BOTTOU, INVERSE, RATES, Rate, make_rate
@@ -92,6 +93,12 @@ class SGD(SvmSgd):
                 f"the first learning rate {eta:g} must be below 2/(A M^2) = {most:g}, or the mean has "
                 "weights below 0; set eta0 below that, or average=false"
             )
+
+    def plan(self, problem: Problem, tol: float) -> list[str]:
+        """Zhang's theorems."""
+        inverse = inverse_of(self.preconditioner, problem)
+        lengths = squared_lengths(problem, inverse)
+        return zhang.promises(problem, self.rate(problem), lengths, not inverse.size, tol)
 
     def rate(self, problem: Problem) -> Rate:
         """As asked for."""
