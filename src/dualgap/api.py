@@ -165,7 +165,9 @@ def fit(
     -------
     Outcome
         ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``,
-        ``run``. ``model`` is a `Model`, which predicts, is saved and verified. ``trace`` has a `Record` for
+        ``run``, ``advice`` (what to do where it did not converge; where a limit that nobody set ended it, it
+        is a ``ConvergenceWarning`` as well). ``model`` is a `Model`, which predicts, is saved and verified.
+        ``trace`` has a `Record` for
         every certificate. ``dual`` holds one signed number beta_i a
         row: ``w(beta) = C sum_i c_i beta_i x_i``, and the lower bound is ``-C sum_i c_i phi*(-beta_i) - 1/2
         |w(beta)|^2``, which for the hinge, where beta_i lies between 0 and y_i, is ``C sum_i c_i y_i beta_i -
@@ -178,7 +180,31 @@ def fit(
     outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
     if outcome.remark:
         warnings.warn(outcome.remark, TrivialModelWarning, stacklevel=2)
-    return task.named(outcome)
+    found = task.named(outcome)
+    if _ended_unasked(found, tol, max_epochs, stall):
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"fit ended at a relative gap of {found.certificate.relative_gap:.3g} after {found.epochs:.4g} "
+            f"epochs, above tol={tol:g}: its objective may be up to that fraction above the minimum. "
+            f"{found.advice}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def _ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall: Any) -> bool:
+    """Whether a run ended above its tolerance by a limit that nobody set: who sets one expects it."""
+    if outcome.converged or tol == 0.0:
+        return False
+    defaults = {name: _signature().parameters[name].default for name in ("max_epochs", "stall")}
+    unasked: dict[str, bool] = {
+        "max_epochs": max_epochs == defaults["max_epochs"],
+        "stalled": isinstance(stall, str) and stall == defaults["stall"],
+        "rounding": True,
+    }
+    return unasked.get(outcome.reason.name, False)
 
 
 @cache
@@ -202,7 +228,12 @@ def job(
     bound.apply_defaults()
     for name in ("checkpoint", "resume"):
         if bound.arguments[name] is not None:
-            raise InputError(f"{name}={shown(bound.arguments[name])}: only a single run is saved and resumed")
+            given = bound.arguments[name]
+            named = shown(os.fspath(given) if isinstance(given, os.PathLike) else given)
+            raise InputError(
+                f"{name}={named}: only a single run is saved and resumed; train one class at a time, against "
+                "the rest"
+            )
     task, rules, settings, callbacks = prepared_run(bound.arguments)
     if adapt is not None:
         solver, quantum = adapt(task.solver)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from inspect import signature
 from typing import Any, NamedTuple
@@ -63,7 +63,12 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     checkpoint = [] if given["checkpoint"] is None else [Checkpoint(given["checkpoint"], every)]
     names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options", "validation")
     limits = Limits(**{name: given[name] for name in Limits._fields})
-    task = prepare(data_of(given), limits=limits, **{name: given[name] for name in names})
+    task = prepare(
+        data_of(given),
+        limits=limits,
+        arguments=set(given) - {"options"},
+        **{name: given[name] for name in names},
+    )
     rules, problem = task.rules, task.problem
     record_every = period_in_visits(record_every, problem, task.solver)
     if task.validate is not None:
@@ -137,6 +142,7 @@ def prepare(
     seed: int,
     options: dict[str, Any],
     validation: Any = None,
+    arguments: Collection[str] = (),
 ) -> Task:
     """Check everything; nothing is computed yet that takes long."""
     tol, seed = number("tol", tol, zero=True), check_seed(seed)
@@ -160,7 +166,9 @@ def prepare(
     if name == "auto":
         trainer, why = switching(problem, seed)
     else:
-        trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
+        trainer = make_solver(
+            name, options, seed=seed, loss=chosen, bias=problem.bias.kind, arguments=arguments
+        )
     if name != "auto":
         check_regulariser(name, lam)
     trainer = trainer.resolved(problem)

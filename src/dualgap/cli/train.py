@@ -12,6 +12,7 @@ from .console import OutputError, Size, Spinner, complain, emit, json_option, qu
 from .data import check_files, column_options, data_argument, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
+from .words import in_options
 
 NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 
@@ -195,13 +196,16 @@ def command(**given: Any) -> int:
         raise click.UsageError(
             "Missing option '-o' / '--output': where to save the model (or --plan, to save none)."
         )
-    with Spinner(not settings.quiet) as spinner:
-        spinner.say("starting")
-        options = _check(settings)
-        if file is not None and not settings.plan:
-            trained = run(settings, file, options, spinner)
-        else:
-            sentences = forecast(settings, options, spinner)
+    try:
+        with Spinner(not settings.quiet) as spinner:
+            spinner.say("starting")
+            options = _check(settings)
+            if file is not None and not settings.plan:
+                trained = run(settings, file, options, spinner)
+            else:
+                sentences = forecast(settings, options, spinner)
+    except InputError as error:
+        raise InputError(in_options(str(error))) from None
     if settings.plan:
         if settings.as_json:
             emit({"plan": sentences})
@@ -225,7 +229,7 @@ def command(**given: Any) -> int:
             click.echo(f"dualgap: {name} ({saved})", err=True)
         return TERMINATED if name == "terminated" else INTERRUPTED
     if trained.reason.name == "broken":
-        return complain(f"{trained.reason.message}, saved as {file}")
+        return complain(f"{in_options(trained.reason.message)}, saved as {file}")
     return 0 if trained.converged else NOT_CONVERGED
 
 

@@ -207,8 +207,8 @@ class TargetReached(Goal):
         if record.kind == "certified" and bound.dual - bound.rounding > self.target:
             return Reason(
                 "unreachable",
-                f"no model reaches the target {self.target:.9g}: the lower bound is {bound.dual:.9g} "
-                f"({FORMS[bound.form]}), and this model has {bound.primal:.9g}; raise target",
+                f"no model reaches target={self.target:.9g}: the lower bound is {bound.dual:.9g} "
+                f"({FORMS[bound.form]}), and this model has {bound.primal:.9g}; raise the target",
             )
         return super().reason(record)
 
@@ -227,6 +227,12 @@ class MaxVisits(Memoryless):
         return _limit_reached(
             self.name, "visits", self.limit, record.visits, record.visits > self.limit, record
         )
+
+    def look_again(self, record: Record, memory: Memory) -> Reason | None:
+        """A run that is resumed may be past the limit already."""
+        if record.visits < self.limit:
+            return None
+        return _limit_passed(self.name, "visits", self.limit, record.visits, record)
 
     def allowance(self, visits: int) -> float:
         """What is left."""
@@ -254,6 +260,12 @@ class MaxEpochs(Memoryless):
             self.name, "epochs", self.limit, record.epochs, record.visits > self.visits, record
         )
 
+    def look_again(self, record: Record, memory: Memory) -> Reason | None:
+        """A run that is resumed may be past the limit already."""
+        if record.visits < self.visits:
+            return None
+        return _limit_passed(self.name, "epochs", self.limit, record.epochs, record)
+
     def allowance(self, visits: int) -> float:
         """What is left."""
         return max(0, self.visits - visits)
@@ -270,6 +282,15 @@ def _limit_reached(name: str, unit: str, limit: float, done: float, exceeded: bo
         name,
         f"stopped after {made} at relative gap {record.output.relative_gap:.3g}; "
         f"raise {name} or loosen the gap asked for",
+    )
+
+
+def _limit_passed(name: str, unit: str, limit: float, done: float, record: Record) -> Reason:
+    """Limits count from the beginning of a run, so one that is resumed may have none left."""
+    return Reason(
+        name,
+        f"nothing to do: the run that is resumed has made {done:.6g} {unit} already ({name}={limit:g}), and "
+        f"is at relative gap {record.output.relative_gap:.3g}; raise {name} to go on",
     )
 
 
