@@ -65,6 +65,10 @@ def test_runs_of_several_classes(forks: Forks, tmp_path: Path) -> None:
     refused = forks(*train, "--checkpoint", tmp_path / "run").error
     assert refused.startswith(f"--checkpoint {tmp_path / 'run'}: only a run of two classes")
     assert "add --positive LABEL" in refused
+    done = forks(*train, "--tol", "0", "--target", "1e6")
+    assert done.code == 0
+    assert "all 4 classes reached the relative gap asked for (0) or the target 1e+06" in done.out
+    assert done.out.count("  target\n") == 4
     told = forks(*train, "--solver", "perceptron", "--max-epochs", "1").out
     assert told.count("the all-zero model is the best") == 1
     assert re.search(r"Note on classes \d, \d.*: the all-zero model", told)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..models.model import Model
     from ..training.stopping import Reason
 
+GOALS = "atol", "target"  # reasons that say more than that a class converged
+
 
 @dataclass(frozen=True, eq=False)
 class TrainedClasses:
@@ -44,6 +46,13 @@ class TrainedClasses:
         broken = [outcome for outcome in outcomes if outcome.reason.name == "broken"]
         worst = max(broken or outcomes, key=lambda outcome: outcome.certificate.relative_gap)
         return worst.reason
+
+    @property
+    def _goal(self) -> str:
+        """What was asked for, in words."""
+        asked = {"absolute gap": self.settings.atol, "target": self.settings.target}
+        more = (f"the {name} {value:g}" for name, value in asked.items() if value is not None)
+        return " or ".join([f"the relative gap asked for ({self.settings.tol:g})", *more])
 
     def summary(self) -> dict[str, Any]:
         """The object that ``--json`` prints; certificates are in C-form, one for each class."""
@@ -89,12 +98,12 @@ class TrainedClasses:
         from ..many import remarks_on_classes
         from ..models.card import statements
 
-        model, tol = self.model, self.settings.tol
+        model = self.model
         behind = [proof for proof in model.proofs if not proof.converged]
         if not behind:
-            headline(f"all {len(model.proofs)} classes reached the relative gap asked for ({tol:g})")
+            headline(f"all {len(model.proofs)} classes reached {self._goal}")
         else:
-            of = f"{len(behind)} of {len(model.proofs)} classes did not reach the relative gap {tol:g}"
+            of = f"{len(behind)} of {len(model.proofs)} classes did not reach {self._goal}"
             headline(f"{of}; the worst: {in_options(self.reason.message)}", False)
             cause = likely_cause(self.reason.name, self.found.outcomes[0], self.settings, self.data)
             if cause:
@@ -112,7 +121,7 @@ class TrainedClasses:
                 f"{certificate.relative_gap:.3g}",
                 f"{proof.epochs:.1f}",
                 f"{proof.seconds:.2f}",
-                "gap" if proof.converged else proof.stop_reason,
+                "gap" if proof.converged and proof.stop_reason not in GOALS else proof.stop_reason,
             ]
             for label, proof, certificate in zip(model.classes or (), model.proofs, certificates, strict=True)
         ]

@@ -187,8 +187,8 @@ def command(**given: Any) -> int:
     crash, a kill or a limit --resume goes on with it.
 
     Exit codes: 0 converged (every class), 2 bad input (if it shows during training, the model so far is
-    saved), 3 not to the gap asked for (model saved), 130 interrupted (model saved), 143 terminated (model
-    saved).
+    saved), 3 not to the gap or target asked for (model saved), 130 interrupted (model saved), 143 terminated
+    (model saved).
     """
     settings = Settings(**given)
     file = settings.model_file
