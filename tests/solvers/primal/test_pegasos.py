@@ -162,13 +162,18 @@ class TestStart:
         b = 0.0 if bias.kind == "none" else 0.25
         warm = Point(np.array([1.0, -2.0, 0.5, 3.0]), b, None)
         state = Pegasos(k=3).start(task, warm)
-        assert state.cursor.t == state.ahead == 7  # 20 rows are 7 batches
+        assert state.cursor.t == state.ahead == 67  # ten epochs of 20 rows
         np.testing.assert_allclose(model(state), np.append(warm.w, b))
         expected = warm.w @ warm.w + (b**2 / 0.49 if bias.kind == "augmented" else 0.0)
         assert state.cursor.scaled.square == pytest.approx(expected)
         assert Pegasos(t0=50).start(task, warm).cursor.t == 50
         after, _ = Pegasos(k=3).step(task, state, 3, None)
-        assert np.abs(model(after)[:-1] - warm.w * (7 / 8)).max() < 1.0
+        literal = Literal(task, Pegasos(k=3))
+        rho = bias.rho
+        literal.w, literal.t = np.append(warm.w, b / rho if rho else 0.0), 67
+        literal.b = 0.0 if rho else b
+        literal.step(after.order.picks[after.cursor.position - 3 : after.cursor.position])
+        np.testing.assert_allclose(model(after), literal.model, rtol=1e-9)
 
     def test_a_warm_run_begins_where_another_ended(self) -> None:
         rng = np.random.default_rng(0)
@@ -181,6 +186,15 @@ class TestStart:
             for start in (first, None)
         )
         assert warm < cold
+
+    def test_a_warm_run_goes_on_bit_for_bit(self, tmp_path: Path) -> None:
+        X, y = data()
+        warm = Point(np.ones(X.shape[1]), 0.0, None)
+        common: dict[str, Any] = {"lam": 0.03, "solver": "pegasos", "tol": 0.0, "max_epochs": None}
+        long = dualgap.fit(X, y, max_visits=300, warm=warm, **common)
+        dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_visits=77, warm=warm, **common))
+        resumed = dualgap.fit(X, y, max_visits=300, resume=dualgap.load_state(tmp_path / "run.npz"), **common)
+        assert_same(long.run.state, resumed.run.state)
 
     def test_random_stopping_has_no_t0(self) -> None:
         with pytest.raises(InputError, match="t0=5 does not go with stop_within=60"):
@@ -512,6 +526,7 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"k": 3, "projection": True, "sampling": "distinct", "skip_lossless": True},
     {"iterate": "average", "projection": True},
+    {"first_w": "ball", "first_seed": 3, "t0": 5, "iterate": "average"},
     {"k": 3, "iterate": "random", "sampling": "epochs"},
     {"iterate": "random", "T0": 11},
     {"stop_within": 60},

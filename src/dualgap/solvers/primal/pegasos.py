@@ -6,9 +6,9 @@
     w <- min(1, 1/(sqrt(lam) |w|)) w                           (projection, if asked for)
 
 The first step multiplies w by 0, so a random start is forgotten at once. With ``t0`` t begins at t0 + 1, so
-that the start is kept; a warm start has an epoch's steps for t0. ``skip_lossless`` holds t where A+ is empty,
-and w shrinks all the same: steps fall more slowly where few rows have a loss (Rupnik 2008, section 4.5). A
-margin of exactly 1 is no update. A weight multiplies its row's term by c n/N. The steps are in
+that the start is kept; a warm start has the steps of ten epochs for t0. ``skip_lossless`` holds t where A+ is
+empty, and w shrinks all the same: steps fall more slowly where few rows have a loss (Rupnik 2008, section
+4.5). A margin of exactly 1 is no update. A weight multiplies its row's term by c n/N. The steps are in
 ``pegasos_steps.py``.
 
 Random stopping (section 3.3 of a study of it and SDCA): for a t drawn from 1..T, with probability 1/2 at
@@ -50,6 +50,9 @@ from .polishing import Polished, polish_option
 from .row_by_row import intercepts
 
 ZERO, BALL = STARTS = ("zero", "ball")
+WARM_EPOCHS = (
+    10  # that count as made before a warm start: after 1, the first steps are so long that it is lost
+)
 DELTA = 0.5  # of the bound: the theorem's probability is 1/2
 
 
@@ -125,7 +128,7 @@ class Pegasos(Polished, Solver[State]):
     first_seed: int = option(-1, "seed of first_w=ball (-1: that of the rows)", low=-1)
     t0: int = option(
         0,
-        "t begins after this, so that the start is not erased (0: after a warm start an epoch)",
+        "t begins after this, so that the start is not erased (0: after a warm start, 10 epochs)",
         low=0,
     )
     skip_lossless: bool = option(False, "hold t, and only shrink w, where a batch has no loss")
@@ -229,7 +232,7 @@ class Pegasos(Polished, Solver[State]):
         """w, the part of the intercept that shrinks, the part that does not, and t."""
         d = problem.source.d
         if warm is not None and not self.stop_within:
-            ahead = self.t0 or math.ceil(problem.epoch_size / self.k)
+            ahead = self.t0 or math.ceil(WARM_EPOCHS * problem.epoch_size / self.k)
             return np.array(warm.w), *intercepts(problem, warm), ahead
         v = np.zeros(d)
         if self.first_w == BALL:
