@@ -35,7 +35,7 @@ def main() -> int:
     counts = counts_at(options.scale)
     overseer = Overseer(options.seed, options.jobs, options.minutes)
     results = overseer.run({name: counts[name] for name in names})
-    print("\n".join(table(results)))
+    print("\n".join(table(results, options.seed)))
     failures = [f"{result.name}, {failure}" for result in results for failure in result.failures]
     for failure in failures:
         print(failure)
@@ -46,7 +46,7 @@ def main() -> int:
     if failures:
         print(f"to repeat one: python -m torture --seed {options.seed} --only PART --item K")
     if options.write and not overseer.interrupted:
-        write(PAGE, results, options.seed, overseer.seconds)
+        write(PAGE, results, options.seed)
         print(f"written to {PAGE.name}")
     return 1 if failures else 130 if overseer.interrupted else 0
 

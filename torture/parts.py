@@ -17,7 +17,7 @@ class Part(NamedTuple):
     title: str
     promise: str
     fixed: bool = False  # as many tries at any scale
-    whole: bool = False  # all by one worker, as it uses all cores itself
+    whole: bool = False  # all by one worker
     mounts: bool = False  # it wants to mount file systems
 
     def run(self, seed: int, items: range, folder: Path, tally: Tally) -> None:

@@ -11,28 +11,32 @@ from .parts import PARTS
 from .workers import Result
 
 BEGIN, END = "<!-- written by python -m torture --write: begin -->", "<!-- end -->"
+_HEAD = ("| part | tried | of | broken | seed | day | what was seen |", "|---|---:|---:|---:|---:|---|---|")
 
 
-def table(results: Sequence[Result]) -> list[str]:
-    """Lines of Markdown."""
-    lines = ["| part | tried | broken | what was seen |", "|---|---:|---:|---|"]
+def rows(results: Sequence[Result], seed: int) -> dict[str, str]:
+    """A line of Markdown for each part."""
+    found, day = {}, time.strftime("%Y-%m-%d", time.gmtime())
     for result in results:
+        part = PARTS[result.name]
         seen = ", ".join(f"{name} {count:,}" for name, count in result.counts.most_common())
-        title = PARTS[result.name].title
-        lines.append(f"| {title} | {result.tried:,} | {len(result.failures)} | {seen} |")
-    return lines
+        tried = f"{result.tried:,} | {part.count:,} | {len(result.failures)}"
+        found[part.title] = f"| {part.title} | {tried} | {seed} | {day} | {seen} |"
+    return found
 
 
-def write(page: Path, results: Sequence[Result], seed: int, seconds: float) -> None:
-    """Put the results between the two marks of the page, and what was run."""
-    text = page.read_text()
-    first, rest = text.split(BEGIN)
-    _, last = rest.split(END)
-    day = time.strftime("%Y-%m-%d", time.gmtime())
-    full = all(result.tried >= PARTS[result.name].count for result in results) and len(results) == len(PARTS)
-    how = "in full" if full else "in part: fewer tries than `make torture` makes"
-    head = (
-        f"Run {how}, with seed {seed}, on {day}, in {seconds / 60:.0f} minutes; Python "
-        f"{platform.python_version()}, {platform.system()} on {platform.machine()}."
-    )
-    page.write_text("\n".join([f"{first}{BEGIN}", "", head, "", *table(results), "", f"{END}{last}"]))
+def table(results: Sequence[Result], seed: int) -> list[str]:
+    """The results of a run, in lines of Markdown."""
+    return [*_HEAD, *rows(results, seed).values()]
+
+
+def write(page: Path, results: Sequence[Result], seed: int) -> None:
+    """Put the results between the two marks of the page. Parts that were not tried keep theirs."""
+    first, rest = page.read_text().split(BEGIN)
+    before, last = rest.split(END)
+    kept = {line.split("|")[1].strip(): line for line in before.splitlines() if line.startswith("| ")}
+    kept |= rows(results, seed)
+    lines = [kept[part.title] for part in PARTS.values() if part.title in kept]
+    system = f"Python {platform.python_version()}, {platform.system()} on {platform.machine()}; "
+    told = f'{system}"of" is how often `make torture` tries a part.'
+    page.write_text("\n".join([f"{first}{BEGIN}", "", told, "", *_HEAD, *lines, "", f"{END}{last}"]))

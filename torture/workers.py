@@ -73,17 +73,12 @@ class Overseer:
             def work(name: str, items: range) -> None:
                 self._worker(results[name], items, before, lambda k: progress.advance(bars[name], k))
 
-            alone = [name for name in counts if PARTS[name].whole]
-            shared = [name for name in counts if not PARTS[name].whole]
+            shares = [(name, range(counts[name])) for name in counts if PARTS[name].whole]
+            for k in range(SHARES):
+                for name in counts:
+                    if not PARTS[name].whole and k < counts[name]:
+                        shares.append((name, range(k, counts[name], SHARES)))
             try:
-                for name in alone:
-                    work(name, range(counts[name]))
-                shares = [
-                    (name, range(k, counts[name], SHARES))
-                    for k in range(SHARES)
-                    for name in shared
-                    if k < counts[name]
-                ]
                 list(pool.map(lambda share: work(*share), shares))
             except KeyboardInterrupt:
                 self.interrupted = True

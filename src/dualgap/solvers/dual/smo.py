@@ -51,6 +51,10 @@ class SMO(WorkingSetSolver):
     name = "smo"
     summary = "sequential minimal optimisation (pairs, second-order choice), with the true bias"
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """A pair."""
+        return 2
+
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
