@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -33,6 +34,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             return work(names[0], options.seed, range(options.item, options.item + 1), Path(folder))
     counts = counts_at(options.scale)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does, the workers too
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
     overseer = Overseer(options.seed, options.jobs, options.minutes)
     results = overseer.run({name: counts[name] for name in names})
     print("\n".join(table(results, options.seed)))

@@ -17,10 +17,11 @@ digits apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, isfinite
+from typing import NamedTuple
 
 from .losses import Interval, conjugate, value
 
@@ -93,69 +94,66 @@ def _infeasible(claim: Claim) -> str:
     return ""
 
 
+class _Numbers(NamedTuple):
+    """The data of a claim as exact numbers, and the factors s and t of its form."""
+
+    rows: list[list[tuple[int, Fraction]]]
+    y: list[Fraction]
+    weight: list[Fraction]
+    s: Fraction
+    t: Fraction
+
+    @classmethod
+    def of(cls, claim: Claim) -> _Numbers:
+        weight = [Fraction(c) for c in claim.weight]
+        given = Fraction(claim.strength)
+        s, t = (Fraction(1), given) if claim.form == "J" else (given, 1 / sum(weight, Fraction(0)))
+        rows = [[(j, Fraction(x)) for j, x in row] for row in claim.rows]
+        return cls(rows, [Fraction(label) for label in claim.y], weight, s, t)
+
+
 def evaluate(claim: Claim) -> Exact:
     """P(w, b), D(beta) and P(0), from the rows."""
-    weight = [Fraction(c) for c in claim.weight]
-    total = sum(weight, Fraction(0))
-    given = Fraction(claim.strength)
-    s, t = (Fraction(1), given) if claim.form == "J" else (given, 1 / total)
-    rows = [[(j, Fraction(x)) for j, x in row] for row in claim.rows]
-    y = [Fraction(label) for label in claim.y]
-    return Exact(
-        _primal(claim, rows, y, weight, s, t),
-        _dual(claim, rows, y, weight, s, t),
-        _sum(t * c * value(claim, label, Fraction(0)) for c, label in zip(weight, y, strict=True) if c),
+    data = _Numbers.of(claim)
+    at_zero = (
+        data.t * c * value(claim, y, Fraction(0)) for c, y in zip(data.weight, data.y, strict=True) if c
     )
+    return Exact(_primal(claim, data), _dual(claim, data), _sum(at_zero))
 
 
-def _primal(
-    claim: Claim,
-    rows: list[list[tuple[int, Fraction]]],
-    y: list[Fraction],
-    weight: list[Fraction],
-    s: Fraction,
-    t: Fraction,
-) -> Interval:
+def _primal(claim: Claim, data: _Numbers) -> Interval:
     w, b = [Fraction(number) for number in claim.w], Fraction(claim.b)
     norm = sum((number * number for number in w), Fraction(0))
     if claim.bias == "augmented":
         norm += (b / Fraction(claim.rho)) ** 2
     losses = []
-    for row, label, c in zip(rows, y, weight, strict=True):
+    for row, y, c in zip(data.rows, data.y, data.weight, strict=True):
         if c:
             score = sum((w[j] * x for j, x in row), b)
-            losses.append(t * c * value(claim, label, score))
-    return _sum(losses) + s * norm / 2
+            losses.append(data.t * c * value(claim, y, score))
+    return _sum(losses) + data.s * norm / 2
 
 
-def _dual(
-    claim: Claim,
-    rows: list[list[tuple[int, Fraction]]],
-    y: list[Fraction],
-    weight: list[Fraction],
-    s: Fraction,
-    t: Fraction,
-) -> Interval:
+def _dual(claim: Claim, data: _Numbers) -> Interval:
     if claim.beta is None:
         return Interval(Fraction(0), Fraction(0))  # every loss has the infimum 0
-    share = [c * Fraction(beta) for c, beta in zip(weight, claim.beta, strict=True)]
+    share = [c * Fraction(beta) for c, beta in zip(data.weight, claim.beta, strict=True)]
     if claim.bias == "exact":
         share = _balanced(share)
     moment = [Fraction(0)] * len(claim.w)
     conjugates = []
-    for row, label, c, part in zip(rows, y, weight, share, strict=True):
+    for row, y, c, part in zip(data.rows, data.y, data.weight, share, strict=True):
         if part:
-            found = conjugate(claim, label, part / c)
-            assert found is not None  # as feasible as before: only smaller
-            conjugates.append(t * c * found)
+            star = conjugate(claim, y, part / c)
+            assert star is not None  # as feasible as before: only smaller
+            conjugates.append(data.t * c * star)
             for j, x in row:
                 moment[j] += part * x
     norm = sum((number * number for number in moment), Fraction(0))
     if claim.bias == "augmented":
         norm += (Fraction(claim.rho) * sum(share, Fraction(0))) ** 2
-    found = _sum(conjugates)
-    ridge = t * t / s * norm / 2
-    return Interval(-found.high - ridge, -found.low - ridge)
+    total, ridge = _sum(conjugates), data.t * data.t / data.s * norm / 2
+    return Interval(-total.high - ridge, -total.low - ridge)
 
 
 def _balanced(share: list[Fraction]) -> list[Fraction]:
@@ -168,9 +166,9 @@ def _balanced(share: list[Fraction]) -> list[Fraction]:
     return [part * factor if sign * part > 0 else part for part in share]
 
 
-def _sum(terms: object) -> Interval:
+def _sum(terms: Iterable[Interval]) -> Interval:
     low = high = Fraction(0)
-    for term in terms:  # type: ignore[attr-defined]
+    for term in terms:
         low, high = low + term.low, high + term.high
     return Interval(low, high)
 

@@ -13,7 +13,7 @@ class Part(NamedTuple):
     """One part of the test."""
 
     module: str
-    count: int  # tries at scale 1
+    tries: int  # at scale 1
     title: str
     promise: str
     fixed: bool = False  # as many tries at any scale
@@ -71,5 +71,5 @@ PARTS = {
 def counts_at(scale: float) -> dict[str, int]:
     """How often each part is tried."""
     return {
-        name: part.count if part.fixed else max(1, round(part.count * scale)) for name, part in PARTS.items()
+        name: part.tries if part.fixed else max(1, round(part.tries * scale)) for name, part in PARTS.items()
     }

@@ -174,7 +174,7 @@ def claim_of(problem: Problem, outcome: dualgap.Outcome) -> Claim:
     weight = np.ones(len(problem.y)) if problem.weight is None else problem.weight
     given = "C" if "C" in arguments else "lam"
     return Claim(
-        rows=[[(j, float(row[j])) for j in np.flatnonzero(row)] for row in problem.X],
+        rows=[[(j, float(row[j])) for j in np.flatnonzero(row).tolist()] for row in problem.X],
         y=problem.y.tolist(),
         weight=weight.tolist(),
         loss=problem.case.loss,

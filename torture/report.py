@@ -20,7 +20,7 @@ def rows(results: Sequence[Result], seed: int) -> dict[str, str]:
     for result in results:
         part = PARTS[result.name]
         seen = ", ".join(f"{name} {count:,}" for name, count in result.counts.most_common())
-        tried = f"{result.tried:,} | {part.count:,} | {len(result.failures)}"
+        tried = f"{result.tried:,} | {part.tries:,} | {len(result.failures)}"
         found[part.title] = f"| {part.title} | {tried} | {seed} | {day} | {seen} |"
     return found
 
