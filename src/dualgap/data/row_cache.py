@@ -78,7 +78,7 @@ class RowCache:
         return int(min(rows, np.searchsorted(np.cumsum(new), self.slots - size, side="right")))
 
     def _needed(self, part: Part, first: int, last: int) -> tuple[Any, Any]:
-        """Of some rows of a part, which would enter, and how many entries they would bring (0: the others)."""
+        """Of some rows of a part, which would enter, and how many entries each would bring (others: 0)."""
         starts: Any = part.batch.rows.starts  # type: ignore[union-attr]  # chunks are CSR
         new = ~self.present[part.span][first:last] & (part.batch.weight[first:last] > 0.0)
         return new, np.where(new, np.diff(starts[first : last + 1]), 0)

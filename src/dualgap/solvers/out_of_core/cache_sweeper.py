@@ -11,9 +11,9 @@ smaller part of the visits. (A cache that held informative rows several times wo
 that; it needs 8.5 passes on a9a to 1e-4, a set without rest 13.5, a set with rest 7.5.)
 
 Eviction during sweeps (Matsushima, Vishwanathan and Smola, KDD 2012, the trainer of dual cached loops): a row
-whose slack exceeds epsilon leaves the cache. Epsilon begins at epsilon0 and falls by beta at every visit while
-the cache is full to ``fill``. After every n visits, n being the number of rows of the data, it is renewed: it
-becomes the largest gradient seen in these visits.
+whose slack exceeds epsilon leaves the cache. Epsilon begins at epsilon0 and falls by beta at every visit
+while the cache is full to ``fill``. After every n visits, n being the number of rows of the data, it is
+renewed: it becomes the largest gradient seen in these visits.
 """
 
 from __future__ import annotations
