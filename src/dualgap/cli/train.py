@@ -33,7 +33,10 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     help="See `dualgap losses`; huber:threshold=2 sets a parameter.",
 )
 @click.option(
-    "--C", "C", type=float, help="Weight of the losses in |w|^2/2 + C * sum of losses.  [default: 1]"
+    "--C",
+    "C",
+    type=float,
+    help="Weight of the losses in |w|^2/2 + C * sum of losses; inf: the hard margin.  [default: 1]",
 )
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")
 @click.option("--solver", default="auto", show_default=True, help="See `dualgap solvers`.")
@@ -221,7 +224,7 @@ def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
-    from ..preparing import stall_visits, strength
+    from ..preparing import is_hard, stall_visits, strength
     from ..runtime.checks import duration
     from ..runtime.options import options_of
     from ..runtime.writing import check_destinations
@@ -243,7 +246,8 @@ def _check(settings: Settings) -> dict[str, Any]:
         )
     duration("--checkpoint-every", settings.checkpoint_every)
     loss = make_loss(settings.loss)
-    strength(settings.C, settings.lam, 1.0)
+    if not is_hard(settings.C, settings.lam):
+        strength(settings.C, settings.lam, 1.0)
     stall_visits(stall_of(settings.stall), 1)
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
     if settings.bias != "augmented" and settings.rho is not None:

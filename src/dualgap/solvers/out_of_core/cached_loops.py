@@ -16,9 +16,9 @@ ones decides how often the data must be read:
 
 The default is not the published algorithm, which evicts by ``threshold``, draws rows uniformly
 (``draws=uniform``) and lets neither thread wait (``sweeps=0``): ``paper=matsushima-2012``. No row rests where
-either of the first two is asked for. Passes over the data with a tenth of the rows in memory, C = 1, to 1e-2 / 1e-3 / 1e-4, all at ``sweeps=6``: the
-default 3.5 / 5.5 / 7.5 (a9a), 2.5 / 3.5 / 4.5 (w8a), 3 / 3 / 4 (wikitox-bow); the published rules 4.5 / 5.5 /
-9.5, 4.5 / 6.5 / 9.5, 4 / 6 / 7.
+either of the first two is asked for. Passes over the data with a tenth of the rows in memory, C = 1, to 1e-2
+/ 1e-3 / 1e-4, all at ``sweeps=6``: the default 3.5 / 5.5 / 7.5 (a9a), 2.5 / 3.5 / 4.5 (w8a), 3 / 3 / 4
+(wikitox-bow); the published rules 4.5 / 5.5 / 9.5, 4.5 / 6.5 / 9.5, 4 / 6 / 7.
 
 Where all rows are in memory and the cache holds them all, nothing is evicted, and ``dcd`` does the same with
 shrinking.
