@@ -85,7 +85,8 @@ def fit(
         will do for hyphens, and scikit-learn's names for the same functions: ``"log_loss"``,
         ``"squared_error"``...
     C, lam : float
-        Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="exact"``).
+        Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="none"`` or
+        ``"exact"``).
     solver : str
         ``"auto"`` or one that ``dualgap solvers`` lists.
     tol : float

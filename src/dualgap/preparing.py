@@ -150,7 +150,8 @@ def prepare(
     data = opened(rows, chosen.task, depth=4)
     source, held = held_out(validation, data, chosen.task, seed)
     classes = None if data.labels is None else data.labels.classes
-    if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:
+    hard = is_hard(C, lam)
+    if hard:
         if chosen.hard_margin is None:
             raise InputError(
                 f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}"
@@ -175,8 +176,13 @@ def prepare(
     rules = limits.rules(tol, problem.epoch_size)
     trainer.check(problem, rules.allowance(0))
     validate = None if held is None else Validation(held, chosen)
-    given = None if form == "mean" else 1.0 if C is None else float(C)
+    given = None if form == "mean" else math.inf if hard else 1.0 if C is None else float(C)
     return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
+
+
+def is_hard(C: float | None, lam: float | None) -> bool:
+    """Whether the hard margin is asked for."""
+    return isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:

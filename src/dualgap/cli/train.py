@@ -34,7 +34,10 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     help="See `dualgap losses`; huber:threshold=2 sets a parameter.",
 )
 @click.option(
-    "--C", "C", type=float, help="Weight of the losses in |w|^2/2 + C * sum of losses.  [default: 1]"
+    "--C",
+    "C",
+    type=float,
+    help="Weight of the losses in |w|^2/2 + C * sum of losses; inf: the hard margin.  [default: 1]",
 )
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")
 @click.option("--solver", default="auto", show_default=True, help="See `dualgap solvers`.")
@@ -238,7 +241,7 @@ def _check(settings: Settings) -> dict[str, Any]:
     from ..core.bias import make_bias
     from ..core.losses import make_loss
     from ..limits import parsed_period, stall_visits
-    from ..preparing import strength
+    from ..preparing import is_hard, strength
     from ..runtime.checks import duration
     from ..runtime.options import options_of
     from ..runtime.writing import check_destinations
@@ -260,7 +263,8 @@ def _check(settings: Settings) -> dict[str, Any]:
         )
     duration("--checkpoint-every", settings.checkpoint_every)
     loss = make_loss(settings.loss)
-    strength(settings.C, settings.lam, 1.0)
+    if not is_hard(settings.C, settings.lam):
+        strength(settings.C, settings.lam, 1.0)
     stall_visits(stall_of(settings.stall), 1)
     if settings.record_every is not None:
         parsed_period(settings.record_every)

@@ -32,8 +32,9 @@ weight multiplies its row's loss.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -43,7 +44,7 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...training.solver import Capabilities, Solver, Status
+from ...training.solver import Capabilities, Preset, Solver, Status
 from ...training.states import state_class
 from ...training.stopping import Reason
 from . import averaging
@@ -119,6 +120,16 @@ class SDCA(Solver[State]):
     name = "sdca"
     summary = "stochastic dual coordinate ascent in five orders, with averaging, for every loss"
     capabilities = Capabilities(moves_bias=True, own_stops=("epsilon", "bound"))
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "shalev-shwartz-2013": Preset(
+            "Shalev-Shwartz and Zhang (2013), procedure SDCA",
+            {"order": RANDOM, "iterate": AVERAGE},
+            "T0 is about half of the run unless given; iterate=random is its other output.",
+        ),
+        "shalev-shwartz-2013-perm": Preset(
+            "Shalev-Shwartz and Zhang (2013), procedure SDCA-Perm", {"order": PERMUTATION, "iterate": AVERAGE}
+        ),
+    }
 
     def check_together(self) -> None:
         """Averages and bounds go with some orders only."""
