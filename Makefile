@@ -8,7 +8,7 @@
 #   make ceilings  measure passes, epochs and compiled functions, rewrite tests/ceilings.json, tell what rose and fell (to be reviewed)
 #   make fuzz      two million changed files for the readers (FUZZ_ARGS="--seed 2" for others)
 #   make torture   kills, damaged files, full disks, certificates re-proved in exact arithmetic, from one seed (RELIABILITY.md):
-#                  20 minutes (TORTURE_ARGS="--seed 2 --only kills" for others)
+#                  some 20 minutes (TORTURE_ARGS="--seed 2 --only kills" for others)
 #   make bench     dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
 #   make clean     remove everything that make made
 

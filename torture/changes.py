@@ -139,7 +139,7 @@ def _changed_array(array: Any, random: Random) -> Any:
     if way == 2:
         return array[None]
     new = np.array(array)
-    if new.size:
+    if new.size and new.dtype.kind in "fiu":
         odd = (
             (0, 1, -1, 2**31, 2**40, 1e300, np.nan, np.inf, 5e-324)
             if new.dtype.kind == "f"
