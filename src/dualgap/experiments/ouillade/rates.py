@@ -38,8 +38,8 @@ def run(lab: Lab) -> Report:
             f"measured power of 1/epsilon: {pegasos:.2f}",
         ),
         judged(
-            "SDCA needs n + 1/(lam epsilon) iterations in order of magnitude at most, and fewer where the loss "
-            "is smooth almost everywhere",
+            "SDCA needs n + 1/(lam epsilon) iterations in order of magnitude, and fewer where the loss is "
+            "smooth almost everywhere",
             _at_most(sdca, 1.0),
             f"measured power of 1/epsilon: {sdca:.2f}",
         ),

@@ -1,0 +1,1 @@
+"""Rupnik (2007): an overview of Pegasos, on Reuters documents."""
