@@ -17,7 +17,13 @@ from dualgap.experiments.report import Claim, Curve, Figure, Panel, Report, Tabl
 REPORT = Report(
     (Claim("a | b", "holds", "seen"),),
     (Table("T", ("x", "y"), [["one", 1.23456], [None, 10_000]], "a note"),),
-    (Figure("fig", "a caption", [Panel("p", "epochs", "P", [Curve("c", [1.0, 2.0], [3.0, 0.3])], yscale="log")]),),
+    (
+        Figure(
+            "fig",
+            "a caption",
+            [Panel("p", "epochs", "P", [Curve("c", [1.0, 2.0], [3.0, 0.3])], yscale="log")],
+        ),
+    ),
     ("a remark",),
     ("some rows",),
 )
@@ -54,7 +60,9 @@ def test_every_experiment_runs_without_any_data(name, reports):
             for curve in panel.curves:
                 assert len(curve.x) == len(curve.y)
                 assert np.isfinite(curve.y).all()
-    assert Report.of(json.loads(json.dumps(report.as_dict()))).as_dict() == json.loads(json.dumps(report.as_dict()))
+    assert Report.of(json.loads(json.dumps(report.as_dict()))).as_dict() == json.loads(
+        json.dumps(report.as_dict())
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "ouillade-table-2"])

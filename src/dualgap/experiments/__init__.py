@@ -41,6 +41,9 @@ TITLES: dict[str, str] = {
     "ouillade-figures-8-to-11": "Figures 8 to 11: the influence of lam",
     "ouillade-batch-sizes": "Batch sizes, which the paper leaves open",
     "ouillade-rates": "Rates of section 2.3, measured",
+    "zhang-figure-1": "Figure 1: early stopping, averaging and regularisation of least squares",
+    "zhang-figure-2": "Figure 2: the perceptron and SGD with the hinge loss",
+    "zhang-averaging": "Sections 5.2 and 5.3: averaging, half the time, random stopping",
 }
 
 
