@@ -57,7 +57,7 @@ def run(lab: Lab) -> Report:
         (Table(f"Passes over the disk to {ACCURACY:.0%}", header, table),),
         (Figure("vishwanathan-block-minimisation", "The objective above the optimum by seconds", panels),),
         (
-            "Rows of these sizes stay in the system's file cache, so reading costs less here than it did from "
+            "Rows of these sizes stay in the system's file cache, so reading costs less than it did from "
             "the lecture's disks; passes are what carries over.",
         ),
         lab.data,

@@ -23,17 +23,17 @@ def run(lab: Lab) -> Report:
     runs = {
         (method.label, bias): common.levels(lab, found, method, epochs, bias=bias)
         for method in (plain, averaged)
-        for bias in ("none", "augmented")
+        for bias in (common.CONSTANT, "none")
     }
     path = regularised(lab, found)
     table: list[list[Cell]] = [
         [label, bias, *levels.best, 100.0 * max(levels.pooled)] for (label, bias), levels in runs.items()
     ]
     table += [
-        [f"regularised, lam = {lam:g}", "none", 100.0 * each, None, 100.0 * pooled]
+        [f"regularised, lam = {lam:g}", common.CONSTANT, 100.0 * each, None, 100.0 * pooled]
         for lam, each, pooled in path
     ]
-    last, mean = runs["last", "none"], runs["averaged", "none"]
+    last, mean = runs["last", common.CONSTANT], runs["averaged", common.CONSTANT]
     top = 100.0 * max(each for _, each, _ in path)
     shift = mean.best[1] / last.best[1]
     claims = (
@@ -104,6 +104,6 @@ def _solved(lab: Lab, found: Collection, lam: float) -> list[float]:
     for category in range(len(found.categories)):
         if found.topics[:, category].any():
             rows = common.rows_of(found, category)
-            outcome = quiet.fit(rows, lam=lam, loss="squared", tol=1e-2)
-            scores[:, category] = found.test @ outcome.coef
+            outcome = quiet.fit(rows, lam=lam, loss="squared", bias=common.CONSTANT, tol=1e-2)
+            scores[:, category] = found.test @ outcome.coef + outcome.intercept
     return list(common.break_even(scores, found.test_topics))

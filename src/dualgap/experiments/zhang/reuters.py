@@ -139,7 +139,7 @@ def load(quick: bool) -> Collection:
     known: dict[str, str] = {}
     bags, test_bags = _bags(training, stem, known), _bags(test, stem, known)
     counts = Counter(word for bag in bags for word in bag)
-    words = sorted(word for word, count in counts.items() if count >= 3)
+    words = sorted(word for word, count in counts.items() if count >= 2)
     marks = _marks(training, categories)
     gain = information_gain(_matrix(bags, {word: i for i, word in enumerate(words)}), marks)
     kept = [words[i] for i in np.sort(np.argsort(-gain, kind="stable")[:FEATURES])]
