@@ -17,7 +17,7 @@ from .report import Report
 PAPERS = {
     "panagiotakopoulos": "Panagiotakopoulos and Tsampouka (2013), The stochastic gradient descent for the "
     "primal L1-SVM optimization revisited",
-    "rupnik": "Rupnik (2007), Stochastic subgradient approach for solving linear support vector machines: an "
+    "rupnik": "Rupnik (2008), Stochastic subgradient approach for solving linear support vector machines: an "
     "overview",
     "ouillade": "Ouillade and Vengathesa Sarma (2017), Distributed and stochastic optimisation for machine "
     "learning: SDCA and Pegasos",
@@ -30,6 +30,8 @@ PAPERS = {
 TITLES: dict[str, str] = {
     "panagiotakopoulos-table-1": "Table 1: epochs of SGD-s to a relative accuracy of 1e-5",
     "panagiotakopoulos-tables-2-4-6": "Tables 2, 4 and 6: SGD algorithms to 1% of the optimum",
+    "panagiotakopoulos-tables-3-5-7": "Tables 3, 5 and 7: linear SVMs to 1% of the optimum",
+    "panagiotakopoulos-table-8": "Table 8: single precision",
     "rupnik-figure-2": "Figure 2: random starting points",
     "rupnik-convergence": "Section 4.3: iterations to 0.3% and 0.1%",
     "rupnik-figure-3": "Figure 3: the error on held-out documents by iteration",

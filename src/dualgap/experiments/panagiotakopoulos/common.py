@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ...training.records import Record
+from ...training.run import Run
 from .. import generated
 from ..lab import Lab
 from ..report import Cell
 from ..sets import Rows
 
+Theirs = tuple[Cell, ...]  # figures of the paper
 ACCURACY = 0.01  # (J - J_opt) / J_opt of Tables 2 to 8
 
 
@@ -49,3 +53,42 @@ def heading(row: Row) -> Cell:
     if row.rows is None:
         return f"{row.name}: not at hand"
     return f"{row.rows.name} (for {row.stands_for})" if row.stands_for else f"{row.name} = {row.rows.name}"
+
+
+def first_epoch(
+    lab: Lab, rows: Rows, solver: str, C: float, goal: float, limit: float, **options: Any
+) -> tuple[float, float | None]:
+    """The first whole epoch at which a solver's own point has an objective of at most ``goal``, and its
+    relative gap there where it has a dual point of its own; inf where there is none up to the limit.
+    """
+    reached: list[tuple[float, float]] = []
+
+    def look(record: Record, run: Run) -> bool:
+        if record.kind == "certified" and record.current.primal <= goal:
+            reached.append((float(math.ceil(record.epochs)), record.current.relative_gap))
+        return bool(reached)
+
+    lab.fit(
+        rows,
+        C=C,
+        solver=solver,
+        tol=0.0,
+        stall=None,
+        output="last",
+        max_epochs=min(limit, 60) if lab.quick else limit,
+        record_every=rows.n,
+        callbacks=[look],
+        **options,
+    )
+    if not reached:
+        return math.inf, None
+    epochs, gap = reached[0]
+    return epochs, gap if solver in ("sgd-s", "sgd-m") else None
+
+
+def seconds(lab: Lab, rows: Rows, solver: str, C: float, epochs: float, **options: Any) -> float:
+    """Seconds of training for so many epochs, without certificates."""
+    outcome = lab.fit(
+        rows, C=C, solver=solver, tol=0.0, stall=None, output="last", max_epochs=epochs, **options
+    )
+    return outcome.seconds.training

@@ -9,8 +9,8 @@ from ..lab import Lab
 from ..report import Cell, Claim, Report, Table, judged
 from ..sets import Rows
 from . import common
+from .common import Theirs
 
-Theirs = tuple[Cell, ...]
 PAPER: dict[
     float, dict[str, Theirs]
 ] = {  # C: set: epochs of Pegasos and SGD-r, epsilon and epochs of SGD-s and SGD-m; None: it failed
@@ -50,6 +50,7 @@ PAPER: dict[
 }
 TABLES = {1.0: 2, 10.0: 4, 0.05: 6}
 SOLVERS = ("pegasos", "sgd-r", "sgd-s", "sgd-m")
+OPTIONS: dict[str, dict[str, Any]] = {"pegasos": {"projection": True, "duals": False, "polish": 0}}
 LIMIT = 4000  # epochs
 REPEATS = 3
 
@@ -105,55 +106,20 @@ def measured(lab: Lab, rows: Rows, C: float) -> dict[str, Found]:
     key = {"tables-2-4-6": rows.name, "rows": rows.n, "C": C}
 
     def measure() -> dict[str, Any]:
+        goal = (1.0 + common.ACCURACY) * optimum
         epochs = {
-            solver: _first(lab, rows, solver, C, (1.0 + common.ACCURACY) * optimum) for solver in SOLVERS
+            solver: common.first_epoch(lab, rows, solver, C, goal, LIMIT, **OPTIONS.get(solver, {}))
+            for solver in SOLVERS
         }
         seconds = dict.fromkeys(SOLVERS, math.inf)
         for _ in range(1 if lab.quick else REPEATS):
             for solver, (count, _epsilon) in epochs.items():
                 if math.isfinite(count):
-                    seconds[solver] = min(seconds[solver], _seconds(lab, rows, solver, C, count))
+                    took = common.seconds(lab, rows, solver, C, count, **OPTIONS.get(solver, {}))
+                    seconds[solver] = min(seconds[solver], took)
         return {solver: [*epochs[solver], seconds[solver]] for solver in SOLVERS}
 
     return {solver: Found(*values) for solver, values in lab.once(key, measure).items()}
-
-
-def _options(solver: str) -> dict[str, Any]:
-    return {"projection": True, "duals": False, "polish": 0} if solver == "pegasos" else {}
-
-
-def _first(lab: Lab, rows: Rows, solver: str, C: float, goal: float) -> tuple[float, float | None]:
-    """The first epoch whose own point is good enough, and its relative gap."""
-    reached: list[tuple[float, float]] = []
-
-    def look(record: Any, run: Any) -> bool:
-        if record.kind == "certified" and record.visits % rows.n == 0 and record.current.primal <= goal:
-            reached.append((record.epochs, record.current.relative_gap))
-        return bool(reached)
-
-    lab.fit(
-        rows,
-        C=C,
-        solver=solver,
-        tol=0.0,
-        stall=None,
-        output="last",
-        max_epochs=60 if lab.quick else LIMIT,
-        record_every=rows.n,
-        callbacks=[look],
-        **_options(solver),
-    )
-    if not reached:
-        return math.inf, None
-    epochs, gap = reached[0]
-    return epochs, gap if solver in ("sgd-s", "sgd-m") else None
-
-
-def _seconds(lab: Lab, rows: Rows, solver: str, C: float, epochs: float) -> float:
-    outcome = lab.fit(
-        rows, C=C, solver=solver, tol=0.0, stall=None, output="last", max_epochs=epochs, **_options(solver)
-    )
-    return outcome.seconds.training
 
 
 def _cells(found: dict[str, Found]) -> list[Cell]:

@@ -1,1 +1,1 @@
-"""Rupnik (2007): an overview of Pegasos, on Reuters documents."""
+"""Rupnik (2008): an overview of Pegasos, on Reuters documents."""

@@ -14,7 +14,7 @@ def run(lab: Lab) -> Report:
     iterations, starts = (20, 3) if lab.quick else (100, 6)
     apart = [common.pegasos(lab, split, split.k, iterations, seed=seed) for seed in range(starts)]
     alike = [
-        common.pegasos(lab, split, split.k, iterations, seed=0, start_seed=seed) for seed in range(1, starts)
+        common.pegasos(lab, split, split.k, iterations, seed=0, first_seed=seed) for seed in range(1, starts)
     ]
     ends = [one.primal[-1] for one in apart]
     same = all(one.primal[1:] == alike[0].primal[1:] for one in alike)

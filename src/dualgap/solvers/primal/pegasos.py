@@ -5,10 +5,13 @@
     w <- (1 - 1/t) w + 1/(lam t k) sum over A+ of y x
     w <- min(1, 1/(sqrt(lam) |w|)) w                           (projection, if asked for)
 
-The first step multiplies w by 0, so a random start is forgotten at once. A margin of exactly 1 is no update.
-A weight multiplies its row's term by c n/N. The steps are in ``pegasos_steps.py``.
+The first step multiplies w by 0, so a random start is forgotten at once. With ``t0`` t begins at t0 + 1, so
+that the start is kept; a warm start has an epoch's steps for t0. ``skip_lossless`` holds t where A+ is empty,
+and w shrinks all the same: steps fall more slowly where few rows have a loss (Rupnik 2008, section 4.5). A
+margin of exactly 1 is no update. A weight multiplies its row's term by c n/N. The steps are in
+``pegasos_steps.py``.
 
-Random stopping (section 3.3 of the study that this follows): for a t drawn from 1..T, with probability 1/2 at
+Random stopping (section 3.3 of a study of it and SDCA): for a t drawn from 1..T, with probability 1/2 at
 least,
 
     f(w_t) <= f(w*) + 42 c ln(T/delta) / (lam T)
@@ -42,8 +45,9 @@ from ..dual import averaging
 from ..dual.averaging import AVERAGE, ITERATES, LAST, Suffix
 from ..order import Order
 from .options import BIASES, bias_step_option, duals_option
-from .pegasos_steps import EPOCHS, REPLACEMENT, SAMPLINGS, Cursor, Manner, Model, Scaled, make_steps
+from .pegasos_steps import DISTINCT, EPOCHS, REPLACEMENT, SAMPLINGS, Cursor, Manner, Model, Scaled, make_steps
 from .polishing import Polished, polish_option
+from .row_by_row import intercepts
 
 ZERO, BALL = STARTS = ("zero", "ball")
 DELTA = 0.5  # of the bound: the theorem's probability is 1/2
@@ -69,6 +73,7 @@ class State(NamedTuple):
     cursor: Cursor
     suffix: Suffix
     attempt: Attempt
+    ahead: int  # what t began with
 
     @property
     def counts(self) -> Counts:
@@ -98,7 +103,7 @@ class State(NamedTuple):
 def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
     cursor = state.cursor
     yield cursor.position <= state.order.picks.size, "cursor.position is beyond the picks"
-    yield cursor.t <= cursor.steps, "cursor.t is beyond the steps made"
+    yield cursor.t <= cursor.steps + state.ahead, "cursor.t is beyond the steps made"
     yield state.attempt.stop_at < 0 or cursor.steps <= state.attempt.stop_at, "attempt.stop_at is past"
 
 
@@ -117,7 +122,13 @@ class Pegasos(Polished, Solver[State]):
     first_w: str = option(
         ZERO, "zero, or ball: random inside the ball (the first step erases it)", choices=STARTS
     )
-    skip_lossless: bool = option(False, "do not advance t where a batch has no loss")
+    first_seed: int = option(-1, "seed of first_w=ball (-1: that of the rows)", low=-1)
+    t0: int = option(
+        0,
+        "t begins after this, so that the start is not erased (0: after a warm start an epoch)",
+        low=0,
+    )
+    skip_lossless: bool = option(False, "hold t, and only shrink w, where a batch has no loss")
     iterate: str = option(
         LAST, "last, average (of the models from step T0 on) or random (one)", choices=ITERATES
     )
@@ -130,17 +141,35 @@ class Pegasos(Polished, Solver[State]):
     polish: int = polish_option()
 
     name = "pegasos"
-    summary = "projected stochastic subgradient descent with batches of k rows, for the hinge loss"
+    summary = (
+        "projected stochastic subgradient descent with batches of k rows, for the hinge loss; by default "
+        "there is no projection, and with k = 1 the steps are those of sgd-r; paper=true is Pegasos as "
+        "published"
+    )
     capabilities = Capabilities(losses=("hinge",), biases=BIASES, own_stops=("stop_within",))
     papers: ClassVar[Mapping[str, Preset]] = {
         "shalev-shwartz-2007": Preset(
             "Shalev-Shwartz, Singer and Srebro (2007), figure 1", {"projection": True}, "It has no bias."
-        )
+        ),
+        "shalev-shwartz-2011": Preset(
+            "Shalev-Shwartz, Singer, Srebro and Cotter (2011), figures 1 and 2",
+            {},
+            "Batches (k) and the projection are variants there.",
+        ),
+        "rupnik-2008": Preset(
+            "Rupnik (2008), section 4.3",
+            {"k": 8000, "projection": True, "sampling": DISTINCT, "first_w": BALL},
+            "lam is 0.0001, and there is no bias. skip_lossless=true is the variant of its section 4.5.",
+        ),
     }
 
     def check_together(self) -> None:
         """Random stopping excludes other iterates."""
         averaging.check_iterate(self.iterate, self.T0)
+        if self.stop_within and self.t0:
+            raise InputError(
+                f"t0={self.t0} does not go with stop_within={self.stop_within}; its bound is for t = 1, 2..."
+            )
         if self.stop_within and self.iterate != LAST:
             raise InputError(
                 f"stop_within={self.stop_within} is a random choice of its own; leave out "
@@ -175,15 +204,12 @@ class Pegasos(Polished, Solver[State]):
         return lines
 
     def start(self, problem: Problem, warm: Point | None) -> State:
-        """Begin at 0, or inside the ball."""
+        """Begin at the model of a warm start, at 0, or inside the ball."""
         source = problem.source
         rows = np.flatnonzero(source.weight).astype(np.uint32)
-        v, square = np.zeros(source.d), 0.0
-        if self.first_w == BALL:
-            direction = np.random.default_rng(self.seed)
-            v = direction.normal(size=source.d)
-            v *= direction.random() ** (1.0 / source.d) / (math.sqrt(problem.lam) * float(np.linalg.norm(v)))
-            square = float(np.dot(v, v))
+        v, v_bias, b, ahead = self._first_point(problem, warm)
+        rho2 = problem.primal_geometry(0.0).rho2
+        square = float(np.dot(v, v)) + (v_bias**2 / rho2 if rho2 > 0.0 else 0.0)
         u = np.zeros(source.d if self.iterate == AVERAGE else 0)
         errors = np.zeros(source.n if self.duals else 0, dtype=np.int32)
         picks = np.zeros(self.k * max(1, rows.size // self.k), dtype=np.uint32)
@@ -192,11 +218,25 @@ class Pegasos(Polished, Solver[State]):
         state = State(
             Model(v, u, errors),
             Order(rows, picks, generator(self.seed)),
-            Cursor(scaled=Scaled(square=square)),
+            Cursor(t=ahead, b=b, scaled=Scaled(v_bias=v_bias, square=square)),
             suffix,
             Attempt(bound=bound),
+            ahead,
         )
         return self._draw_stop(state) if self.stop_within else state
+
+    def _first_point(self, problem: Problem, warm: Point | None) -> tuple[Floats, float, float, int]:
+        """w, the part of the intercept that shrinks, the part that does not, and t."""
+        d = problem.source.d
+        if warm is not None and not self.stop_within:
+            ahead = self.t0 or math.ceil(problem.epoch_size / self.k)
+            return np.array(warm.w), *intercepts(problem, warm), ahead
+        v = np.zeros(d)
+        if self.first_w == BALL:
+            direction = np.random.default_rng(self.seed if self.first_seed < 0 else self.first_seed)
+            v = direction.normal(size=d)
+            v *= direction.random() ** (1.0 / d) / (math.sqrt(problem.lam) * float(np.linalg.norm(v)))
+        return v, 0.0, 0.0, self.t0
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
@@ -231,8 +271,8 @@ class Pegasos(Polished, Solver[State]):
         if model is None:
             model = last
         beta = None
-        if self.duals and cursor.t > 0:
-            share = np.minimum(state.model.errors * (problem.epoch_size / (cursor.t * self.k)), 1.0)
+        if self.duals and cursor.steps > 0:
+            share = np.minimum(state.model.errors * (problem.epoch_size / (cursor.steps * self.k)), 1.0)
             beta = problem.source.y * share
         return Point(model[:-1], float(model[-1]), beta)
 
