@@ -17,7 +17,7 @@ def run(lab: Lab) -> Report:
         common.pegasos(lab, split, split.k, iterations, seed=0, first_seed=seed) for seed in range(1, starts)
     ]
     ends = [one.primal[-1] for one in apart]
-    same = all(one.primal[1:] == alike[0].primal[1:] for one in alike)
+    apart_by = max(abs(one.primal[-1] / alike[0].primal[-1] - 1.0) for one in alike)
     panels = [
         Panel(
             title,
@@ -39,9 +39,10 @@ def run(lab: Lab) -> Report:
             f"{(max(ends) - min(ends)) / optimum:.2%} of the optimum of each other",
         ),
         judged(
-            "(ours) it does not depend on its initial vector at all: the first step multiplies it by 0",
-            same,
-            "runs that draw the same rows have the same objective, bit for bit, from the first step on",
+            "(ours) the start is forgotten: the first step multiplies it by 0",
+            apart_by <= 1e-3,
+            f"runs that draw the same rows differ by {apart_by:.1e} in the end; the start decides only which rows "
+            "of the first batch have a loss",
         ),
     )
     figure = Figure("rupnik-figure-2", f"Pegasos from random starts, batches of {split.k:,} rows", panels)
