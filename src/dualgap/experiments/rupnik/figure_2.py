@@ -41,8 +41,8 @@ def run(lab: Lab) -> Report:
         judged(
             "(ours) the start is forgotten: the first step multiplies it by 0",
             apart_by <= 1e-3,
-            f"runs that draw the same rows differ by {apart_by:.1e} in the end; the start decides only which rows "
-            "of the first batch have a loss",
+            f"runs that draw the same rows differ by {apart_by:.1e} in the end; the start decides only which "
+            "rows of the first batch have a loss",
         ),
     )
     figure = Figure("rupnik-figure-2", f"Pegasos from random starts, batches of {split.k:,} rows", panels)
