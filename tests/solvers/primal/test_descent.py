@@ -172,7 +172,7 @@ class TestSvmSgd:
         """The first rows are empty: no rate is better than another on them."""
         X, y = data()
         X, y = np.vstack([np.zeros((SAMPLE, 4)), X]), np.concatenate([np.resize([1, -1], SAMPLE), y])
-        outcome = dualgap.fit(X, y, lam=1e-3, solver="svmsgd", max_epochs=3, polish=0)
+        outcome = dualgap.fit(X, y, lam=1e-3, solver="svmsgd", order="given", max_epochs=3, polish=0)
         assert outcome.certificate.primal < 0.99 * outcome.problem.value_at_zero
 
     @pytest.mark.slow
@@ -293,6 +293,7 @@ class TestNorma:
 FAMILY: list[Any] = [
     SvmSgd(eta0=0.3),
     SGD(eta0=0.3, average=True, weights="simple"),
+    SGD(eta0=0.3, random=True, order="fixed"),
     SGD(eta0=0.3, lazy=False, order="random"),
     ASGD(eta0=0.3, tstart=5),
     Norma(tstart=9),
