@@ -214,6 +214,11 @@ class Model:
     def _scored(self, X: Any) -> Floats:
         """The scores of a matrix of rows, which are expanded if the model was trained so."""
         features = X if self.expand is None else self.schema.expand(X)
+        if features.shape[1] != self.n_features:
+            raise InputError(
+                f"the model's expansion {self.expand} makes {features.shape[1]} columns, and the model has "
+                f"weights for {self.n_features}"
+            )
         return scores_of(features, self.coef, self.intercept)
 
 

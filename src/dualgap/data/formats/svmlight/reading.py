@@ -32,6 +32,7 @@ from .pieces import HIGHEST, Part, PieceError, parse_piece
 from .words import has_words, parse_words
 
 _VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
+_SHARE = 0.8  # of the free memory that rows may take
 _MEND = "raise n_features (--n-features) or mend the line"
 
 
@@ -67,10 +68,13 @@ def read_svmlight(
     """
     path = Path(path)
     allowed = _allowed(n_features, zero_based, too_wide)
-    found = _Gathered(shown(path))
-    for part, done in _parts(path, allowed, threads):
-        found.add(part, done)
-    return _assemble(path, found, n_features, zero_based, too_wide)
+    found = _Gathered(shown(path), int(_SHARE * available_memory()))
+    try:
+        for part, done in _parts(path, allowed, threads):
+            found.add(part, done)
+        return _assemble(path, found, n_features, zero_based, too_wide)
+    except MemoryError:
+        raise found.too_many() from None
 
 
 def stream_svmlight(
@@ -157,8 +161,8 @@ def _parts(
 class _Gathered:
     """The rows read so far, in arrays with room to spare (untouched memory takes no space)."""
 
-    def __init__(self, name: str) -> None:
-        self.words, self.name = Vocabulary(), name
+    def __init__(self, name: str, most: int) -> None:
+        self.words, self.name, self.most = Vocabulary(), name, most
         self.rows = self.entries = self.lines = self.qids = 0
         self.lowest, self.highest = HIGHEST + 1, -1
         self.labels, self.values = np.empty(0), np.empty(0)
@@ -168,6 +172,8 @@ class _Gathered:
     def add(self, part: Part, done: float) -> None:
         """Append the rows of the next piece."""
         rows, entries = self.rows + part.labels.size, self.entries + part.values.size
+        if 16 * rows + 12 * entries + 8 * (self.lines + part.lines - rows) > self.most:
+            raise self.too_many()
         for name, needed in (("labels", rows), ("ends", rows), ("columns", entries), ("values", entries)):
             array: Any = getattr(self, name)
             if array.size < needed:
@@ -181,6 +187,14 @@ class _Gathered:
         self.rows, self.entries, self.lines = rows, entries, self.lines + part.lines
         self.lowest, self.highest = min(self.lowest, part.lowest), max(self.highest, part.highest)
         self.qids += part.qids
+
+    def too_many(self) -> InputError:
+        """The error that memory does not hold them."""
+        return InputError(
+            f"{self.name}: its rows do not fit into memory ({self.rows:,} rows with {self.entries:,} entries, "
+            f"{self.lines:,} lines, and more to come); make a store of it with `dualgap convert`, which can be "
+            "trained from disk"
+        )
 
     def close(self) -> None:
         """Give back the room to spare."""
