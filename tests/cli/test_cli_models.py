@@ -311,7 +311,12 @@ FORGERIES: list[
     ("m", "rows.in_order", ["ab" * 32], "the stored fingerprints of the rows contradict each other"),
     ("m", "rows.in_any_order", ["ab" * 32], "the stored fingerprints of the rows contradict each other"),
     ("m", "classes", [[1, -1]], "the rows of DATA are not the training rows"),
-    ("m", "classes", [[1, 1], [-1, 2], [0, 1]], "label|not a valid|the rows of DATA are not the training rows"),
+    (
+        "m",
+        "classes",
+        [[1, 1], [-1, 2], [0, 1]],
+        "label|not a valid|the rows of DATA are not the training rows",
+    ),
     ("m", "zero_based", [True], "index|the rows of DATA are not the training rows"),
     ("x", "expansion.name", ["kmer:3"], "the objective is"),
     ("x", "expansion.name", ["poly3"], "is not known"),

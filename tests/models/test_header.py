@@ -26,11 +26,48 @@ X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.where(X @ [1.0, -1.0, 0.5] > 0.2, 1, -1)
 K = np.digitize(X[:, 0], [-0.5, 0.5])
 NAMES = ["two classes", "three classes", "regression", "expanded", "bare"]
-ODD = [None, True, False, 0, 1, -1, 2, 3, 2**31, 2**48, 2**53 + 1, 2**63, 2**64, 10**400, -(10**30), 0.5, -0.0]
-ODD += [1e308, 5e-324, "", "x", "inf", "-inf", "nan", "1", "J", "mean", "regression", "\ud800", "\x1b[2J", "a\nb"]
+ODD = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2,
+    3,
+    2**31,
+    2**48,
+    2**53 + 1,
+    2**63,
+    2**64,
+    10**400,
+    -(10**30),
+    0.5,
+    -0.0,
+]
+ODD += [
+    1e308,
+    5e-324,
+    "",
+    "x",
+    "inf",
+    "-inf",
+    "nan",
+    "1",
+    "J",
+    "mean",
+    "regression",
+    "\ud800",
+    "\x1b[2J",
+    "a\nb",
+]
 ODD += [[], [[]], [None], [1, 1], [1, -1], ["a", 1], {}, {"": {}}, {"name": "poly2"}, "kmer:3", "exact"]
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=5,
 )
@@ -83,6 +120,12 @@ def canonical(value: Any) -> Any:
     return float(value) if isinstance(value, int) and abs(value) < 2**1000 else value
 
 
+def one_line(error: InputError, became: str) -> str:
+    assert "\n" not in str(error)
+    assert len(str(error)) < 600
+    return became
+
+
 def check(name: str, original: Path, copy: Path, header: dict[str, Any]) -> str:
     """What becomes of a model whose header is another."""
     _, arrays = read_archive(original, "dualgap model", 2)
@@ -90,10 +133,10 @@ def check(name: str, original: Path, copy: Path, header: dict[str, Any]) -> str:
     try:
         loaded = Model.load(copy)
     except InputError as error:
-        assert "\n" not in str(error)
-        assert len(str(error)) < 600
-        return "refused"
-    assert canonical(worded(header_of(loaded))) == canonical(worded(header))
+        return one_line(error, "refused")
+    assert loaded.written_by == header["dualgap"]
+    now = {"version": header["version"]}  # what was of version 1 is saved in version 2
+    assert canonical(worded({**header_of(loaded), **now})) == canonical(worded(header))
     assert loaded.coef.tobytes() == trained(name).coef.tobytes()
     assert loaded.intercept.tobytes() == trained(name).intercept.tobytes()
     repr(loaded)
@@ -105,8 +148,7 @@ def check(name: str, original: Path, copy: Path, header: dict[str, Any]) -> str:
             loaded.predict(X)
         found = loaded.verify(X, labels(name))
     except InputError as error:
-        assert "\n" not in str(error)
-        return "unusable"
+        return one_line(error, "unusable")
     if found.verdict == "true":
         for one, other in zip(loaded.certificates, trained(name).certificates, strict=True):
             assert one[:5] == pytest.approx(other[:5], rel=1e-9)
@@ -119,8 +161,18 @@ def test_any_value_in_any_field(saved: dict[str, Path], tmp_path: Path, name: st
     paths = places(header)
     became: dict[str, int] = {}
 
-    @settings(max_examples=120, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    @given(st.sampled_from(paths), st.sampled_from(ODD) | JSON, st.sampled_from(["set", "set", "set", "drop", "add"]))
+    @settings(
+        max_examples=120,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(
+        st.sampled_from(paths),
+        st.sampled_from(ODD) | JSON,
+        st.sampled_from(["set", "set", "set", "drop", "add"]),
+    )
     def attempt(path: tuple[Any, ...], value: Any, way: str) -> None:
         changed = deepcopy(header)
         place: Any = changed
@@ -141,7 +193,9 @@ def test_any_value_in_any_field(saved: dict[str, Path], tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("field", ["C", "proofs", "solver", "classes"])
-@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", "9" * 5000, "[" * 100_000, '"\\ud800"', "{", ""])
+@pytest.mark.parametrize(
+    "text", ["NaN", "-Infinity", "1e999", "9" * 5000, "[" * 100_000, '"\\ud800"', "{", ""]
+)
 def test_json_that_is_none(saved: dict[str, Path], tmp_path: Path, field: str, text: str) -> None:
     header, _ = read_archive(saved["two classes"], "dualgap model", 2)
     header[field] = "PLACE"
@@ -159,7 +213,13 @@ def test_the_test_can_fail(saved: dict[str, Path], tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("dualgap.models.saving.check_header", lambda header, arrays: None)
     header, _ = read_archive(saved["two classes"], "dualgap model", 2)
     failed = 0
-    for field, value in (("C", 10**400), ("C", True), ("classes", "ab"), ("solver", []), ("n_samples", math.pi)):
+    for field, value in (
+        ("C", 10**400),
+        ("C", True),
+        ("classes", "ab"),
+        ("solver", []),
+        ("n_samples", math.pi),
+    ):
         try:
             check("two classes", saved["two classes"], tmp_path / "changed", {**header, field: value})
         except Exception:

@@ -27,7 +27,7 @@ def contradiction(model: Model, k: int = 0) -> str | None:
     if not 0.0 < weight < math.inf:
         return f"the stored total weight is {weight!r}, which must be positive"
     if not (math.isclose(model.C * lam * weight, 1.0, rel_tol=16 * ULP) if lam else math.inf == model.C):
-        expected = 1.0 / (lam * weight) if lam else math.inf
+        expected = 1.0 / (lam * weight) if lam * weight else math.inf
         return f"the stored C is {model.C!r}, and 1 / (lam * total weight) is {expected!r}"
     if model.bias != "augmented" and model.rho != 1.0:
         return (

@@ -98,7 +98,13 @@ def check_header(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
 
 def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
     """Refuse arrays of other names, types or shapes than those of the model that the header tells of."""
-    known = {"coef": "<f8", "intercept": "<f8", "dual_starts": "<i8", "dual_rows": "<i8", "dual_values": "<f8"}
+    known = {
+        "coef": "<f8",
+        "intercept": "<f8",
+        "dual_starts": "<i8",
+        "dual_rows": "<i8",
+        "dual_values": "<f8",
+    }
     known["dual_hashes"] = "<u8"
     for name, layout in arrays.items():
         if name not in known:
@@ -112,7 +118,8 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
     k = coef[0] if coef else 0
     if k == 0 or coef != (k, d) or arrays["intercept"].shape != (k,) or proofs not in (0, k):
         raise ValueError(
-            f"coef has shape {coef}, intercept {arrays['intercept'].shape}, for {proofs} proofs and {d} columns"
+            f"coef has shape {coef}, intercept {arrays['intercept'].shape}, for {proofs} proofs and {d} "
+            "columns"
         )
     count = arrays["dual_values"].shape if present else None
     shapes = {"dual_starts": (k + 1,), "dual_rows": count, "dual_hashes": count}

@@ -28,7 +28,10 @@ HEADER = "header.json"
 MAGIC = b"PK\x03\x04"
 ZIP = "a zip archive"
 _RUN = {"class.npy", "format.npy", "solver.npy"}  # members of a saved run
-_SHORT_HEADER, _HEADER_FOLD = 2**24, 20  # bytes of a header in any file; of a longer one, for each packed byte
+_SHORT_HEADER, _HEADER_FOLD = (
+    2**24,
+    20,
+)  # bytes of a header in any file; of a longer one, for each packed byte
 
 
 def write_archive(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -81,9 +84,7 @@ def read_archive(
                 check({key: value for key, value in header.items() if key != "checksum"}, layouts)
             except ValueError as fault:
                 raise InputError(f"{path}: not a valid {format}: {fault}") from None
-            arrays = {
-                name: read_member(archive, member, layouts[name]) for name, member in members.items()
-            }
+            arrays = {name: read_member(archive, member, layouts[name]) for name, member in members.items()}
             sound = header.pop("checksum", None) == _checksum(header, arrays)
     except InputError:
         raise
@@ -108,7 +109,7 @@ def kind_of_zip(path: str | os.PathLike[str]) -> str:
         return ZIP
     if HEADER in names:
         return "a dualgap model"
-    if _RUN <= names:
+    if names >= _RUN:
         return "a checkpoint (a saved run: `dualgap train --resume` goes on with it)"
     if names and all(name.endswith(".npy") for name in names):
         return "a file of NumPy arrays (.npz)"

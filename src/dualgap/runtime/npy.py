@@ -83,7 +83,7 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, layout: Layou
     if layout.dtype.itemsize == 0:
         return np.zeros(layout.shape, layout.dtype)
     flat = np.empty(math.prod(layout.shape), layout.dtype)
-    room = memoryview(flat.view(np.uint8)) if flat.size else memoryview(b"")
+    room = flat.view(np.uint8).data if flat.size else memoryview(b"")
     with archive.open(member) as stream:
         stream.read(layout.start)
         while room:

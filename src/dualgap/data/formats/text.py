@@ -232,8 +232,8 @@ def _refuse_foreign(path: Path, head: bytes) -> None:
 def _refuse_line(path: Path, beginning: bytes) -> NoReturn:
     """Refuse a line that does not end."""
     raise InputError(
-        f"{shown(path)}: a line of more than {LONGEST_LINE:,} bytes, which begins with {beginning!r}; rows of "
-        "svmlight text are shorter: is this another kind of file?"
+        f"{shown(path)}: a line of more than {LONGEST_LINE:,} bytes, which begins with {beginning!r}; rows "
+        "of svmlight text are shorter: is this another kind of file?"
     )
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ....runtime.arrays import Offsets
 from ....runtime.errors import InputError
-from ...memory import available_memory
+from ...memory import available_memory, columns_take, widest
 from ...table import Table, csr_over
 from ...words import Vocabulary
 from .. import ZeroBased
@@ -31,7 +31,6 @@ from .lines import LineError, Range, parse_line
 from .pieces import HIGHEST, Part, PieceError, parse_piece
 from .words import has_words, parse_words
 
-_VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
 _SHARE = 0.8  # of the free memory that rows may take
 _MEND = "raise n_features (--n-features) or mend the line"
 
@@ -191,9 +190,9 @@ class _Gathered:
     def too_many(self) -> InputError:
         """The error that memory does not hold them."""
         return InputError(
-            f"{self.name}: its rows do not fit into memory ({self.rows:,} rows with {self.entries:,} entries, "
-            f"{self.lines:,} lines, and more to come); make a store of it with `dualgap convert`, which can be "
-            "trained from disk"
+            f"{self.name}: its rows do not fit into memory ({self.rows:,} rows with {self.entries:,} entries "
+            f"in {self.lines:,} lines, and more to come); make a store of it with `dualgap convert`, which "
+            "can be trained from disk"
         )
 
     def close(self) -> None:
@@ -284,14 +283,12 @@ def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features!r} must be at least 1")
     base = int(zero_based != "yes")  # with "auto", the last index of text that counts from 1
-    widest = min(max(10**9, available_memory() // 2) // (8 * _VECTORS), HIGHEST)
+    most = min(widest(available_memory()), HIGHEST)
 
     def hugeness(width: int) -> str:
         return (
-            f"means {width} columns, which take about {8 * _VECTORS * width / 1e9:.3g} GB to train; "
-            "--n-features N "
-            "finds wrong indices (those beyond N), and hashing (index modulo 2**24, say) makes do with "
-            "fewer columns"
+            f"means {columns_take(width)}; --n-features N finds wrong indices (those beyond N), and hashing "
+            "(index modulo 2**24, say) makes do with fewer columns"
         )
 
     def complaint(index: int) -> str:
@@ -301,6 +298,6 @@ def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
             return f"index {index} is beyond the {n_features} features; {too_wide}"
         return f"index {index} {hugeness(index + 1 - base)}"
 
-    if n_features is not None and n_features > widest:
+    if n_features is not None and n_features > most:
         raise InputError(f"n_features={n_features} {hugeness(n_features)}")
-    return Range(int(zero_based == "no"), (n_features or widest) - 1 + base, complaint)
+    return Range(int(zero_based == "no"), (n_features or most) - 1 + base, complaint)
