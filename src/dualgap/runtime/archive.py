@@ -73,11 +73,12 @@ def read_archive(
     """
     path = Path(path)
     _check_beginning(path, format)
-    header: Any = None
     try:
         with zipfile.ZipFile(path) as archive:
+            if HEADER not in archive.namelist():
+                raise InputError(f"{path}: this is {kind_of_zip(path)}, and not a {format}")
             members = _members(archive, path.stat().st_size)
-            header = json.loads(_text(archive, members.pop(HEADER)), parse_constant=_refuse_constant)
+            header: Any = json.loads(_text(archive, members.pop(HEADER)), parse_constant=_refuse_constant)
             _check_version(path, header, format, version)
             layouts = {name: layout_of(archive, member) for name, member in members.items()}
             try:
@@ -89,8 +90,6 @@ def read_archive(
     except InputError:
         raise
     except DAMAGE as error:
-        if header is None and (other := kind_of_zip(path)) != ZIP:
-            raise InputError(f"{path}: this is {other}, and not a {format}") from None
         told = "there is not enough memory for it" if isinstance(error, MemoryError) else error
         raise InputError(f"{path}: damaged or cut short ({told}); copy it anew or train again") from None
     if not sound:
