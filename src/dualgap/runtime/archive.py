@@ -39,7 +39,7 @@ def write_archive(path: str | os.PathLike[str], header: dict[str, Any], arrays: 
     "nan".
     """
     header = worded(header)
-    header["checksum"] = _checksum(header, arrays)
+    header["checksum"] = checksum_of(header, arrays)
     with replacing(path) as stream, _seekable(stream) as place, zipfile.ZipFile(place, "w") as archive:
         text = json.dumps(header, indent=1, allow_nan=False)
         archive.writestr(_member(HEADER, len(text)), text, compresslevel=1)
@@ -86,7 +86,7 @@ def read_archive(
             except ValueError as fault:
                 raise InputError(f"{path}: not a valid {format}: {fault}") from None
             arrays = {name: read_member(archive, member, layouts[name]) for name, member in members.items()}
-            sound = header.pop("checksum", None) == _checksum(header, arrays)
+            sound = header.pop("checksum", None) == checksum_of(header, arrays)
     except InputError:
         raise
     except DAMAGE as error:
@@ -192,7 +192,7 @@ def _member(name: str, size: int) -> zipfile.ZipInfo:
     return member
 
 
-def _checksum(header: dict[str, Any], arrays: dict[str, Any]) -> str:
+def checksum_of(header: dict[str, Any], arrays: dict[str, Any]) -> str:
     """SHA-256 of the header (sorted keys, no blanks) and of every array's name, type, shape and bytes."""
     total = hashlib.sha256(json.dumps(header, sort_keys=True, separators=(",", ":")).encode())
     for name in sorted(arrays):
