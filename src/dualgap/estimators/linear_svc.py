@@ -197,6 +197,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
         models, pressed = self._train(X, target, positive.size, weight, loss)
         self.classes_ = classes
+        self._absent = Labels(np.delete(labels, present)).plain
         self._class_weight = None if self.class_weight is None else tuple(factors[present].tolist())
         self._conclude(X, models, pressed, [f"class {label!r}" for label in labels[positive].tolist()])
         return self

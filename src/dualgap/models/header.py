@@ -61,6 +61,7 @@ _FIELDS = {
     "n_features": WHOLE,
     "classes": Optional(Each(_LABEL)),
     "class_weight": Optional(Each(NOT_NEGATIVE)),
+    "absent": Optional(Each(_LABEL)),
     "proofs": Each(_PROOF),
     "solver": {
         "name": TEXT,
@@ -150,7 +151,10 @@ def _check_classes(header: dict[str, Any], k: int) -> None:
         named = classes[1:] if k == 1 and classes[0] is None else classes
         if None in named or len(set(named)) != len(named):
             raise ValueError(f"classes {shown(classes)} are not {count} different labels")
-        if len({isinstance(label, str) for label in named}) > 1:
-            raise ValueError(f"classes {shown(classes)} are words and numbers")
+        absent = header.get("absent") or []
+        if len({isinstance(label, str) for label in (*named, *absent)}) > 1:
+            raise ValueError(f"classes {shown([*named, *absent])} are words and numbers")
+        if None in absent or set(named) & set(absent):
+            raise ValueError(f"absent={shown(absent)} are no labels, or classes of the model")
     if factors is not None and (len(factors) != count or not math.isfinite(sum(factors))):
         raise ValueError(f"class weights {shown(factors)} do not go with the classes {shown(classes)}")

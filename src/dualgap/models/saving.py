@@ -36,7 +36,7 @@ VERSION = 2
 
 def save_model(path: str | os.PathLike[str], model: Model) -> None:
     """Write a model, whole or not at all."""
-    for label in model.classes or ():
+    for label in (*(model.classes or ()), *model.absent):
         if label is not None and not isinstance(label, str | int | float):
             raise InputError(
                 f"the label {label!r} is of type {type(label).__name__}; a model file holds numbers and words"
@@ -75,6 +75,7 @@ def header_of(model: Model) -> dict[str, Any]:
         "n_features": model.n_features,
         "classes": None if model.classes is None else list(model.classes),
         "class_weight": None if model.class_weight is None else list(model.class_weight),
+        **({"absent": list(model.absent)} if model.absent else {}),
         "proofs": [proof._asdict() for proof in model.proofs],
         "solver": {
             "name": model.solver,
@@ -130,6 +131,7 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         rows_in_any_order=rows.get("in_any_order"),
         dual_hashes=hashes,
         class_weight=None if factors is None else tuple(float(value) for value in factors),
+        absent=tuple(header.get("absent") or ()),
         auto_reason=solver.get("auto_reason") or "",
         data_name=trained.get("data"),
         trained=trained.get("date"),

@@ -26,7 +26,7 @@ from .writing import replacing
 
 HEADER = "header.json"
 MAGIC = b"PK\x03\x04"
-ZIP = "a zip archive"
+ZIP, MODEL = "a zip archive", "a dualgap model"
 _RUN = {"class.npy", "format.npy", "solver.npy"}  # members of a saved run
 _SHORT_HEADER, _HEADER_FOLD = (
     2**24,
@@ -107,7 +107,7 @@ def kind_of_zip(path: str | os.PathLike[str]) -> str:
     except DAMAGE:
         return ZIP
     if HEADER in names:
-        return "a dualgap model"
+        return MODEL
     if names >= _RUN:
         return "a checkpoint (a saved run: `dualgap train --resume` goes on with it)"
     if names and all(name.endswith(".npy") for name in names):

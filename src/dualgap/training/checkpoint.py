@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..runtime.archive import MODEL, kind_of_zip
 from ..runtime.errors import CheckpointWarning, InputError
 from ..runtime.npy import read_npz
+from ..runtime.paths import kind_of_path
 from ..runtime.writing import check_destination, replacing
 from . import patience as patience  # registers what rules remember
 from .callbacks import Callback
@@ -65,6 +67,8 @@ def read_state(path: str | os.PathLike[str]) -> Run:
 
     Whether it suits a problem, and is whole, is known when it is resumed (``run.check_resumable``).
     """
+    if kind_of_path(path) == "file" and (found := kind_of_zip(path)) == MODEL:
+        raise InputError(f"{path}: not a saved run: this is {found}")
     try:
         run = _rebuilt(read_npz(path, "a saved run"), registered(), "")
         if not isinstance(run, Run):
