@@ -43,12 +43,16 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
             )
     arrays = {"coef": np.asarray(model.coef, "<f8"), "intercept": np.asarray(model.intercept, "<f8")}
     if model.dual is not None:
-        dual = sp.csr_array(model.dual)
+        dual, hashes = sp.csr_array(model.dual), model.dual_hashes
+        if not dual.has_sorted_indices:
+            places = sp.csr_array((np.arange(dual.nnz), dual.indices, dual.indptr), shape=dual.shape)
+            hashes = None if hashes is None else np.asarray(hashes)[places.sorted_indices().data]
+            dual = dual.sorted_indices()  # a copy
         arrays["dual_starts"] = dual.indptr.astype("<i8")
         arrays["dual_rows"] = dual.indices.astype("<i8")
         arrays["dual_values"] = dual.data.astype("<f8")
-        if model.dual_hashes is not None:
-            arrays["dual_hashes"] = np.asarray(model.dual_hashes, "<u8")
+        if hashes is not None:
+            arrays["dual_hashes"] = np.asarray(hashes, "<u8")
     write_archive(path, header_of(model), arrays)
 
 
@@ -143,11 +147,19 @@ def _duals(arrays: dict[str, Any], shape: tuple[int, int]) -> tuple[Any, Any]:
     """The duals as a CSR matrix and the hashes of their rows, each None where it is left out."""
     if "dual_values" not in arrays:
         return None, None
-    dual = sp.csr_array((arrays["dual_values"], arrays["dual_rows"], arrays["dual_starts"]), shape=shape)
-    dual.check_format(full_check=True)
-    if not np.isfinite(dual.data).all():
-        raise ValueError("the duals hold numbers that are not finite")
-    return dual, arrays.get("dual_hashes")
+    values, rows, starts = (arrays[f"dual_{name}"] for name in ("values", "rows", "starts"))
+    # SciPy looks at offsets only where the last of them is positive
+    if starts[0] != 0 or starts[-1] != rows.size or (np.diff(starts) < 0).any():
+        raise ValueError("dual_starts are no offsets into the duals")
+    if rows.size and not 0 <= rows.min() <= rows.max() < shape[1]:
+        raise ValueError(f"dual_rows names rows beyond the {shape[1]} that there are")
+    rises = np.diff(rows) > 0
+    rises[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < rows.size)] - 1] = (
+        True  # from one model to the next
+    )
+    if not rises.all() or not np.isfinite(values).all():
+        raise ValueError("the rows of the duals do not rise, or their numbers are not finite")
+    return sp.csr_array((values, rows, starts), shape=shape), arrays.get("dual_hashes")
 
 
 def _proof(values: dict[str, Any]) -> Proof:
