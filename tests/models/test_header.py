@@ -225,3 +225,16 @@ def test_the_test_can_fail(saved: dict[str, Path], tmp_path: Path, monkeypatch: 
         except Exception:
             failed += 1
     assert failed >= 4
+
+
+@pytest.mark.parametrize(
+    ("name", "absent"),
+    [("regression", [1]), ("two classes", [1]), ("two classes", [None]), ("two classes", ["x"])],
+)
+def test_absent_labels_that_cannot_be(
+    saved: dict[str, Path], tmp_path: Path, name: str, absent: list[Any]
+) -> None:
+    header, _ = read_archive(saved[name], "dualgap model", 2)
+    assert check(name, saved[name], tmp_path / "m", {**header, "absent": absent}) == "refused"
+    harmless = {"absent": [7]} if name == "two classes" else {}
+    assert check(name, saved[name], tmp_path / "m", {**header, **harmless}) == "true"

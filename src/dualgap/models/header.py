@@ -147,6 +147,8 @@ def _check_classes(header: dict[str, Any], k: int) -> None:
     count = None if classes is None else len(classes)
     if count != (max(k, 2) if header["task"] == "classification" else None):
         raise ValueError(f"classes {shown(classes)} do not go with {k} rows of a {header['task']} model")
+    if classes is None and header.get("absent"):
+        raise ValueError(f"absent={shown(header['absent'])} are labels, and a regression model has none")
     if classes is not None:
         named = classes[1:] if k == 1 and classes[0] is None else classes
         if None in named or len(set(named)) != len(named):

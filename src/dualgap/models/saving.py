@@ -153,10 +153,8 @@ def _duals(arrays: dict[str, Any], shape: tuple[int, int]) -> tuple[Any, Any]:
         raise ValueError("dual_starts are no offsets into the duals")
     if rows.size and not 0 <= rows.min() <= rows.max() < shape[1]:
         raise ValueError(f"dual_rows names rows beyond the {shape[1]} that there are")
-    rises = np.diff(rows) > 0
-    rises[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < rows.size)] - 1] = (
-        True  # from one model to the next
-    )
+    rises, between = np.diff(rows) > 0, starts[(starts > 0) & (starts < rows.size)]
+    rises[between - 1] = True  # from the rows of one model to those of the next
     if not rises.all() or not np.isfinite(values).all():
         raise ValueError("the rows of the duals do not rise, or their numbers are not finite")
     return sp.csr_array((values, rows, starts), shape=shape), arrays.get("dual_hashes")

@@ -28,10 +28,8 @@ HEADER = "header.json"
 MAGIC = b"PK\x03\x04"
 ZIP, MODEL = "a zip archive", "a dualgap model"
 _RUN = {"class.npy", "format.npy", "solver.npy"}  # members of a saved run
-_SHORT_HEADER, _HEADER_FOLD = (
-    2**24,
-    20,
-)  # bytes of a header in any file; of a longer one, for each packed byte
+_SHORT_HEADER = 2**24  # bytes of a header in any file,
+_HEADER_FOLD = 20  # and of a longer one for each of its packed bytes
 
 
 def write_archive(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
