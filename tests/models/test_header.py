@@ -62,6 +62,7 @@ ODD += [
     "a\nb",
 ]
 ODD += [[], [[]], [None], [1, 1], [1, -1], ["a", 1], {}, {"": {}}, {"name": "poly2"}, "kmer:3", "exact"]
+ODD += [{"name": "hard-margin", "parameters": {"gamma": 1}}, {"name": "hinge", "parameters": {"a,b": 1}}]
 JSON = st.recursive(
     st.none()
     | st.booleans()

@@ -12,7 +12,7 @@ import tokenize
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ DAMAGE = (
 
 MOST_MEMBERS = 10_000  # of an archive
 _KINDS = "biufU"  # flags, whole numbers, floats and texts
-_LONGEST_HEADER = 10_000  # characters; NumPy's own limit, which it applies after reading them all
+_BEGINNING = 10_016  # bytes that hold a header; NumPy applies its limit of 10,000 after reading them all
 _PIECE = 1 << 20  # bytes read at a time
 
 
@@ -60,7 +60,17 @@ class Layout(NamedTuple):
 def layout_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Layout:
     """The header of an array in an archive, of which no more than that is unpacked."""
     with archive.open(member) as stream:
-        head = io.BytesIO(stream.read(16 + _LONGEST_HEADER))
+        return _layout(stream.read(_BEGINNING), member.file_size)
+
+
+def array_of(content: bytes) -> Any:
+    """The array of an ``.npy`` file, if its header tells of a plain array of just this size."""
+    return _read(io.BytesIO(content), _layout(content[:_BEGINNING], len(content)))
+
+
+def _layout(beginning: bytes, size: int) -> Layout:
+    """The header of a file of that size."""
+    head = io.BytesIO(beginning)
     version = np.lib.format.read_magic(head)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"an array in version {version} of the format")
@@ -71,7 +81,7 @@ def layout_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Layout:
     if dtype.kind not in _KINDS or dtype.hasobject:
         raise ValueError(f"an array of dtype {dtype}")
     found = Layout(shape, dtype, fortran_order, head.tell())
-    if found.nbytes != member.file_size - found.start or min(shape, default=0) < 0:
+    if found.nbytes != size - found.start or min(shape, default=0) < 0:
         raise ValueError(f"an array whose header claims the shape {shape}, and which is of another size")
     if dtype.itemsize == 0 and math.prod(shape) > 1:  # NumPy would give each text a place all the same
         raise ValueError(f"{math.prod(shape)} empty texts")
@@ -79,18 +89,23 @@ def layout_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Layout:
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, layout: Layout) -> Any:
-    """An array of an archive, in C order; no more is unpacked than its layout tells."""
+    """An array of an archive; no more is unpacked than its layout tells."""
+    with archive.open(member) as stream:
+        return _read(stream, layout)
+
+
+def _read(stream: IO[bytes], layout: Layout) -> Any:
+    """An array in C order."""
     if layout.dtype.itemsize == 0:
         return np.zeros(layout.shape, layout.dtype)
     flat = np.empty(math.prod(layout.shape), layout.dtype)
     room = flat.view(np.uint8).data if flat.size else memoryview(b"")
-    with archive.open(member) as stream:
-        stream.read(layout.start)
-        while room:
-            part = stream.read(min(len(room), _PIECE))
-            if not part:
-                raise EOFError(f"{member.filename} ends too early")
-            room[: len(part)], room = part, room[len(part) :]
+    stream.read(layout.start)
+    while room:
+        part = stream.read(min(len(room), _PIECE))
+        if not part:
+            raise EOFError("an array ends too early")
+        room[: len(part)], room = part, room[len(part) :]
     native = flat.astype(layout.dtype.newbyteorder("="), copy=False)
     shaped = native.reshape(layout.shape, order="F" if layout.fortran_order else "C")
     return np.ascontiguousarray(shaped) if layout.shape else shaped  # which would add a dimension
