@@ -357,6 +357,13 @@ class TestConvergenceWarning:
         assert outcome.reason.name in ("max_epochs", "stalled")
         assert outcome.advice in str(caught[0].message)
 
+    def test_of_several_classes_the_worst(self) -> None:
+        labels = np.arange(60) % 3
+        with pytest.warns(ConvergenceWarning, match=r"one_vs_rest \(\d of 3 classes; the worst is") as caught:
+            dualgap.one_vs_rest(self.X, labels, solver="dcd", C=10.0, tol=1e-6)
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+
     def test_a_limit_that_was_asked_for(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ConvergenceWarning)
