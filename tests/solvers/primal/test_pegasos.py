@@ -456,6 +456,17 @@ class TestRandomStopping:
         task = Problem(view(X, y), make_loss("hinge"), 0.01)
         assert excess_bound(task, 500, False) == pytest.approx(42 * 4 * math.log(1000) / 5)
 
+    def test_delta_is_an_option(self) -> None:
+        X, y = data(n=60)
+        task = problem(n=60, lam=0.05)
+        assert excess_bound(task, 800, False, 0.01) == pytest.approx(
+            excess_bound(task, 800, False) * math.log(800 / 0.01) / math.log(800 / 0.5)
+        )
+        told: dict[str, Any] = {"lam": 0.05, "solver": "pegasos", "stop_within": 800, "delta": 0.01}
+        outcome = dualgap.fit(X, y, tol=0.0, **told)
+        assert outcome.run.state.attempt.bound == excess_bound(outcome.problem, 800, False, 0.01)
+        assert "delta = 0.01" in "\n".join(dualgap.plan(X, y, **told))
+
     def test_the_plan_says_it(self) -> None:
         X, y = data()
         task = problem(lam=0.05)
@@ -489,7 +500,7 @@ class TestRandomStopping:
 
     def test_a_bad_model_is_tried_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         bound = 0.06
-        monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: bound)
+        monkeypatch.setattr(pegasos, "excess_bound", lambda *_: bound)
         task, solver = problem(n=60, lam=0.05), Pegasos(stop_within=200, seed=1)
         state, stops = solver.start(task, None), []
         while not state.attempt.accepted:
@@ -514,7 +525,7 @@ class TestRandomStopping:
     def test_where_the_bound_is_impossible_a_limit_ends_the_run(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
+        monkeypatch.setattr(pegasos, "excess_bound", lambda *_: 0.0)
         X, y = data()
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", tol=0.0, stop_within=30, max_epochs=20)
         assert outcome.reason.name == "max_epochs"
@@ -537,7 +548,7 @@ OPTIONS: list[dict[str, Any]] = [
     "options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())) or "plain"
 )
 def test_budgets_make_no_difference(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
+    monkeypatch.setattr(pegasos, "excess_bound", lambda *_: 0.0)
     task, ends = problem(bias=AugmentedBias(0.5), weighted=True), []
     solver = Pegasos(seed=9, **options)
     for size in (1, 7, 1000):
@@ -558,7 +569,7 @@ def test_budgets_make_no_difference(options: dict[str, Any], monkeypatch: pytest
 def test_a_resumed_run_is_the_same(
     options: dict[str, Any], bias: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
+    monkeypatch.setattr(pegasos, "excess_bound", lambda *_: 0.0)
     X, y = data()
     common: dict[str, Any] = {
         "lam": 0.03,
@@ -680,13 +691,18 @@ class TestDualPoints:
         ({"T0": -1}, "T0=-1"),
         ({"T0": 5}, "T0=5 goes with iterate=average"),
         (
-            {"k": 2, "iterate": "average", "T0": 250, "max_visits": 500},
-            "T0=250 is beyond the run of 250 steps of 2 rows",
+            {"k": 2, "iterate": "average", "T0": 251, "max_visits": 500},
+            "T0=251 is beyond the run of 250 steps of 2 rows",
         ),
         ({"stop_within": -1}, "stop_within=-1 must be a whole number >= 0"),
         ({"stop_within": 9000}, "stop_within=9000 is beyond the run of 3000 steps"),
         ({"k": 2, "stop_within": 2000}, "stop_within=2000 is beyond the run of 1500 steps"),
         ({"stop_within": 5, "iterate": "average"}, "leave out iterate='average'"),
+        ({"stop_within": 50}, "a bound for lam <= 1/4 only, and lam = 0.333333"),
+        ({"stop_within": 2}, "stop_within=2 must be at least 3"),
+        ({"stop_within": 50, "sampling": "epochs"}, "leave out sampling='epochs'"),
+        ({"stop_within": 50, "skip_lossless": True}, "a t that always advances"),
+        ({"delta": 0.0}, "delta=0.0 must be a finite number from 1e-12 to 1"),
         ({"polish": -1}, "polish=-1 must be a whole number >= 0"),
         ({"bias_step": math.nan}, "bias_step=nan must be a finite number >= 0"),
         ({"precision": "float32"}, "solver 'pegasos' has no option 'precision'"),
@@ -703,7 +719,7 @@ def test_bad_options(options: dict[str, Any], complaint: str) -> None:
 
 def test_the_last_step_of_a_run_may_be_the_first_of_its_window() -> None:
     X, y = np.eye(3), np.array([1, -1, 1])
-    outcome = dualgap.fit(X, y, solver="pegasos", k=2, iterate="average", T0=249, max_visits=500, tol=0.0)
+    outcome = dualgap.fit(X, y, solver="pegasos", k=2, iterate="average", T0=250, max_visits=500, tol=0.0)
     assert outcome.run.state.cursor.steps == 250
 
 

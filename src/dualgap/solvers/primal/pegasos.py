@@ -11,14 +11,14 @@ empty, and w shrinks all the same: steps fall more slowly where few rows have a 
 4.5). A margin of exactly 1 is no update. A weight multiplies its row's term by c n/N. The steps are in
 ``pegasos_steps.py``.
 
-Random stopping (section 3.3 of a study of it and SDCA): for a t drawn from 1..T, with probability 1/2 at
-least,
+Random stopping (section 3.3 of a study of it and SDCA): for a t drawn from 1..T, T >= 3, with probability
+1/2 at least,
 
     f(w_t) <= f(w*) + 42 c ln(T/delta) / (lam T)
 
-with c = (sqrt(lam) + R)^2 with projection and 4 R^2 without, R = max |x| >= 1 and lam <= 1/4.
-``stop_within=T`` draws t, runs that far, and looks whether a certificate proves as much; if not, it begins
-anew with another t.
+where the rows that were drawn are no worse than in all but a share ``delta`` of the runs; with c = (sqrt(lam)
++ R)^2 with projection and 4 R^2 without, R = max |x| >= 1 and lam <= 1/4. ``stop_within=T`` draws t, runs
+that far, and looks whether a certificate proves as much; if not, it begins anew with another t.
 
 Counters of the updates that each row caused make a dual point once they are clipped to the box.
 """
@@ -51,9 +51,10 @@ from .row_by_row import intercepts
 
 ZERO, BALL = STARTS = ("zero", "ball")
 WARM_EPOCHS = (
-    10  # that count as made before a warm start: after 1, the first steps are so long that it is lost
+    10  # that count as made before a warm start: after 1 the first steps are so long that it is lost
 )
-DELTA = 0.5  # of the bound: the theorem's probability is 1/2
+DELTA = 0.5  # by default
+LARGEST_LAM, SHORTEST = 0.25, 3  # lam and T for which the bound is proven
 
 
 @state_class
@@ -139,6 +140,9 @@ class Pegasos(Polished, Solver[State]):
     stop_within: int = option(
         0, "stop at a random step of the first so many, and try again if it is bad (0: do not)", low=0
     )
+    delta: float = option(
+        DELTA, "of the bound of stop_within: the share of unlucky draws of rows left out", low=1e-12, high=1
+    )
     duals: bool = duals_option()
     bias_step: float = bias_step_option()
     polish: int = polish_option()
@@ -178,6 +182,15 @@ class Pegasos(Polished, Solver[State]):
                 f"stop_within={self.stop_within} is a random choice of its own; leave out "
                 f"iterate={self.iterate!r}"
             )
+        if 0 < self.stop_within < SHORTEST:
+            raise InputError(
+                f"stop_within={self.stop_within} must be at least {SHORTEST}, as its bound has it"
+            )
+        if self.stop_within and (self.sampling == EPOCHS or self.skip_lossless):
+            raise InputError(
+                f"stop_within={self.stop_within} has a bound for rows drawn anew for every step and a t that "
+                "always advances only; leave out sampling='epochs' and skip_lossless"
+            )
 
     def check(self, problem: Problem, visits: float) -> None:
         """A batch must have rows enough, and the run steps enough."""
@@ -189,22 +202,32 @@ class Pegasos(Polished, Solver[State]):
                 f"stop_within={self.stop_within} is beyond the run of {visits / self.k:.0f} steps; lower it "
                 "or raise max_visits or max_epochs"
             )
+        if self.stop_within and problem.lam > LARGEST_LAM:
+            raise InputError(
+                f"stop_within={self.stop_within} has a bound for lam <= 1/4 only, and lam = {problem.lam:g}; "
+                "leave it out, or take a smaller lam (a larger C)"
+            )
 
     def plan(self, problem: Problem, tol: float) -> list[str]:
         """The bound of random stopping."""
         T = self.stop_within or 100 * problem.epoch_size
-        if problem.lam > 0.25 or self.sampling == EPOCHS or self.skip_lossless:
+        if problem.lam > LARGEST_LAM or self.sampling == EPOCHS or self.skip_lossless:
             return [
                 "pegasos: its bound is for lam <= 1/4, rows drawn anew for every step, and a t that always "
                 "advances"
             ]
         lines = [
             f"pegasos: at a step drawn from the first {T:,}, the objective is with probability 1/2 or more "
-            f"within {excess_bound(problem, T, self.projection):.3g} of its minimum, in mean form"
+            f"within {excess_bound(problem, T, self.projection, self.delta):.3g} of its minimum, in mean "
+            f"form, for all but a share delta = {self.delta:g} of the draws of rows"
         ]
         if problem.bias.free:
             return [*lines, "that is without a bias: for bias=exact no bound is known"]
         return lines
+
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """A batch."""
+        return self.k
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at the model of a warm start, at 0, or inside the ball."""
@@ -217,7 +240,9 @@ class Pegasos(Polished, Solver[State]):
         errors = np.zeros(source.n if self.duals else 0, dtype=np.int32)
         picks = np.zeros(self.k * max(1, rows.size // self.k), dtype=np.uint32)
         suffix = averaging.begin(self.iterate, self.T0, source.d + 1, math.ceil(rows.size / self.k))
-        bound = excess_bound(problem, self.stop_within, self.projection) if self.stop_within else 0.0
+        bound = 0.0
+        if self.stop_within:
+            bound = excess_bound(problem, self.stop_within, self.projection, self.delta)
         state = State(
             Model(v, u, errors),
             Order(rows, picks, generator(self.seed)),
@@ -311,11 +336,11 @@ class Pegasos(Polished, Solver[State]):
         return self._draw_stop(state._replace(cursor=Cursor(), attempt=attempt))
 
 
-def excess_bound(problem: Problem, T: int, projection: bool) -> float:
+def excess_bound(problem: Problem, T: int, projection: bool, delta: float = DELTA) -> float:
     """``42 c ln(T/delta) / (lam T)``."""
     geometry = problem.primal_geometry(0.0)
     length = np.sqrt(problem.source.squared_norms + geometry.rho2)
     R = float(np.max(problem.source.weight * geometry.weight_scale * length))
     R = max(R, 1.0)  # the theorem has it so
     c = (math.sqrt(problem.lam) + R) ** 2 if projection else 4.0 * R * R
-    return 42.0 * c * math.log(max(T, 3) / DELTA) / (problem.lam * max(T, 3))
+    return 42.0 * c * math.log(max(T, SHORTEST) / delta) / (problem.lam * max(T, SHORTEST))

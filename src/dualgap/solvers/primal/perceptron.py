@@ -38,6 +38,7 @@ from .descent import Descent
 from .norma import hinge_up_to
 from .rates import CONSTANT, Rate, make_rate
 from .state import State, begin_epoch
+from .zhang import perceptron_promises
 
 if TYPE_CHECKING:
     from ...training.outcome import Result
@@ -119,6 +120,10 @@ class Perceptron(Descent):
     def descended(self, problem: Problem) -> tuple[Loss, PrimalGeometry]:
         """The hinge with this margin and no regulariser; a margin met exactly is a mistake."""
         return hinge_up_to(self.margin), problem.primal_geometry(self.bias_step)._replace(lam=0.0)
+
+    def plan(self, problem: Problem, tol: float) -> list[str]:
+        """The bound on its updates."""
+        return perceptron_promises(problem, self.margin)
 
     def rate(self, problem: Problem) -> Rate:
         """Always 1."""

@@ -43,7 +43,7 @@ from ...runtime.jit import kernel
 from ...runtime.options import option
 from ...training.solver import Preset
 from ..dual.averaging import check_T0
-from . import random_stopping
+from . import random_stopping, zhang
 from .descent import Cursor, Model, check_rate
 from .preconditioner import FEATURES, IDENTITY, inverse_of, squared_lengths
 from .rates import BOTTOU, CONSTANT, INVERSE, RATES, Rate, make_rate
@@ -121,6 +121,12 @@ class SGD(SvmSgd):
                 f"the first learning rate {eta:g} must be below 2/(A M^2) = {most:g}, or weights='full' are "
                 "below 0 at first and the mean may be anything; set eta0 below that, or weights='simple'"
             )
+
+    def plan(self, problem: Problem, tol: float) -> list[str]:
+        """Zhang's theorems."""
+        inverse = inverse_of(self.preconditioner, problem)
+        lengths = squared_lengths(problem, inverse)
+        return zhang.promises(problem, self.rate(problem), lengths, not inverse.size, tol)
 
     def rate(self, problem: Problem) -> Rate:
         """As asked for."""
