@@ -484,7 +484,7 @@ class TestWithoutRegulariser:
         ({"precision": "float16"}, "precision='float16' must be one of float64, float32"),
         ({"T0": 0}, "T0=0 must be a whole number >= 1"),
         ({"T0": 5}, "T0=5 goes with average=true"),
-        ({"average": True, "T0": 100, "max_visits": 100}, "T0=100 is beyond the run of 100 steps"),
+        ({"average": True, "T0": 101, "max_visits": 100}, "T0=101 is beyond the run of 100 steps"),
         ({"average": True, "T0": 100, "max_epochs": 2}, "T0=100 is beyond the run of 16 steps"),
         ({"bias_step": -1.0}, "bias_step=-1.0"),
         ({"polish": -1}, "polish=-1"),
