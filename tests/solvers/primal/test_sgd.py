@@ -290,6 +290,10 @@ class TestPreconditioner:
         np.save(tmp_path / "S.npy", np.array([{}], dtype=object), allow_pickle=True)
         with pytest.raises(InputError, match=r"S.npy is neither"):
             inverse_of(tmp_path / "S.npy", problem(d=2))
+        with pytest.raises(InputError, match="and no file"):
+            inverse_of(str(tmp_path), problem(d=2))
+        file.write_text("4")
+        assert inverse_of(file, problem(d=1)).tolist() == [[0.25]]
 
     def test_a_matrix_has_no_entry_for_a_constant_feature(self) -> None:
         X, y = np.random.default_rng(0).normal(size=(8, 4)), np.array([1, -1] * 4)
