@@ -10,6 +10,7 @@
 #   make torture   kills, damaged files, full disks, certificates re-proved in exact arithmetic, from one seed (RELIABILITY.md):
 #                  some 20 minutes (TORTURE_ARGS="--seed 2 --only kills" for others)
 #   make bench     dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
+#   make experiments  the tables and figures of the papers, in full: hours (EXPERIMENTS_ARGS="rupnik --quick" for a part, quickly)
 #   make clean     remove everything that make made
 
 PYTHON ?= python3
@@ -23,7 +24,7 @@ export DUALGAP_DATA ?= $(abspath ../shared/data)
 endif
 PYTEST_ARGS ?= -n 2 --dist worksteal
 
-.PHONY: demo test quick docs lint ceilings fuzz torture bench format clean
+.PHONY: demo test quick docs lint ceilings fuzz torture bench experiments format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dualgap demo
@@ -61,6 +62,9 @@ torture: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 	$(BIN)/python -m benchmarks.publish
+
+experiments: $(VENV)/.installed-dev
+	$(BIN)/dualgap reproduce --full $(EXPERIMENTS_ARGS)
 
 clean:
 	rm -rf docs/_build docs/auto_examples docs/reference/generated docs/sg_execution_times.rst
