@@ -134,7 +134,7 @@ class DCD(Solver[State]):
         sweeps.anchor[:] = news.w_of_dual
         shrinking = self.shrinking and cursor.foresight == 0.0
         active, high, low = rebuild_active(
-            source.y, problem.loss, news.scores, state.beta, sweeps.shrunk, shrinking
+            source.batch, problem.loss, news.scores, state.beta, sweeps.shrunk, shrinking
         )
         position, scheduled = cursor.position, cursor.scheduled
         if position >= 0:

@@ -17,6 +17,7 @@ from ...runtime.arrays import Floats, Words
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel, prefetch
 from ...runtime.random import below, generator
+from ...runtime.sums import sum_of_squares
 from ...training.states import (
     Extended,
     ExtendedReals,
@@ -105,7 +106,7 @@ class Sweeps(NamedTuple):
     @property
     def shrunk(self) -> Shrunk:
         """Those that a look at the shrunk rows reads and changes."""
-        return Shrunk(self.active_rows, self.cooldown, self.slack, self.anchor)
+        return Shrunk(self.active_rows, self.cooldown, self.slack)
 
     def at(self, **changes: Any) -> Sweeps:
         """The same with other values in the cursor."""
@@ -215,11 +216,18 @@ def scan(rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, stop: int) ->
         state = state.knowing(anchor_b=cursor.b)
         state.anchor[:] = w
     visits, updates, entries = cursor.counts
-    place = Place(cursor.b, state.search.anchor_b, cursor.active, state.search.scanned, stop - visits)
-    scanned, active, seen, read = scan_shrunk(rows.batch, rows.loss, w, beta, state.shrunk, place)
-    gains = cursor.gains._replace(since=cursor.gains.since + seen)
-    state = state.at(active=active, gains=gains, counts=Counts(visits + seen, updates, entries + read))
-    return state.knowing(scanned=scanned, settled=scanned < 0 and active == 0)
+    place = Place(
+        b=cursor.b,
+        away=sum_of_squares(w - state.anchor),
+        shift=abs(cursor.b - state.search.anchor_b),
+        first=state.search.scanned,
+        budget=stop - visits,
+    )
+    found = scan_shrunk(rows, w, beta, state.shrunk, cursor.active, place)
+    gains = cursor.gains._replace(since=cursor.gains.since + found.seen)
+    counts = Counts(visits + found.seen, updates, entries + found.read)
+    state = state.at(active=found.active, gains=gains, counts=counts)
+    return state.knowing(scanned=found.next, settled=found.next < 0 and found.active == 0)
 
 
 @kernel
