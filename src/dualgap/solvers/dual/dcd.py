@@ -38,7 +38,8 @@ from .shrinking import (
     SHRUNK,
     rebuild_active,
 )
-from .shrinking_sweeps import Manner, Search, ShrinkingSweeper, Sweeps
+from .shrinking_sweeper import ShrinkingSweeper
+from .shrinking_sweeps import Manner, Search, Sweeps
 from .start import dual_start
 from .sweeper import Subproblem
 
