@@ -133,9 +133,8 @@ def restore(
     for k in range(these.shape[0]):
         i = these[k]
         left, right = loss.dual_subdifferential(y[i], scores[k], beta[i])
-        projected = projected_slope(left, right)
-        high = projected if projected > high else high
-        low = projected if projected < low else low
+        high = left if left > high else high  # PG is left where that is positive,
+        low = right if right < low else low  # right where that is negative, else 0
         if shrinking and left < 0.0 < right:
             cooldown[i] = SHRUNK
             slack[i] = ROUNDED_DOWN * (right if right < -left else -left)

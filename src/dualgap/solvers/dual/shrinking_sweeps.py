@@ -35,7 +35,6 @@ from .shrinking import (
     LEVELS,
     SHRUNK,
     Shrunk,
-    projected_slope,
 )
 
 FEW = 8192  # or fewer rows stay in the cache, and are visited one by one
@@ -251,7 +250,7 @@ def sweep(
                 cooldown[i] = SHRUNK
                 shrunk += 1
                 continue
-            projected = projected_slope(low, high)
+            projected = high if high < 0.0 else (low if low > 0.0 else 0.0)  # PG
             gain = 0.0
             if projected != 0.0:
                 q = stretch * c * (scale * squared_norms[i] + bias_rate)
