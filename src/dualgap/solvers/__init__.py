@@ -23,6 +23,7 @@ _HOMES = {
     "dcd": "dual.dcd.DCD",
     "sdca": "dual.sdca.SDCA",
     "asdca": "dual.asdca.ASDCA",
+    "accelerated-sdca": "dual.accelerated_sdca.AcceleratedSDCA",
     "mpu": "dual.mpu.MPU",
     "newton": "second_order.newton.Newton",
     "svmperf": "cutting_planes.svmperf.SVMperf",
