@@ -46,6 +46,10 @@ class CuttingPlane(Solver[S]):
         state = self.round(problem, state)
         return state, Status("convenient", self.own_rule(problem, state) or exhausted(state.cuts))
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """A round reads all rows."""
+        return problem.epoch_size
+
     @abstractmethod
     def round(self, problem: Problem, state: S) -> S:
         """One cut more, and the solution of the master problem."""

@@ -74,6 +74,10 @@ class Decomposition(WorkingSetSolver):
         if self.q % 2:
             raise InputError(f"q={self.q!r} must be an even number of rows, at least 2")
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """Up to q."""
+        return 0
+
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:

@@ -58,6 +58,10 @@ class SMO(WorkingSetSolver):
         )
     }
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """A pair."""
+        return 2
+
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
