@@ -26,7 +26,7 @@ from .formats.arrow.feed import StoreFeed
 from .formats.arrow.store import Store
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
 from .labels import Labels, classes_of, for_codes, refuse_words, targets_of
-from .memory import streaming_budget, streaming_note, training_bytes
+from .memory import check_width, streaming_budget, streaming_note, training_bytes
 from .schema import Schema
 from .sources import View, view
 from .table import Table
@@ -139,6 +139,8 @@ def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Datase
         return Dataset(spec.X, Schema(spec.X.d), spec)
     feed = _feed_of(spec)
     if feed is not None:
+        if schema is None:
+            check_width(feed.name, feed.d)
         grown = feed if spec.expansion is None else Expanded(feed, spec.expansion)
         size = training_bytes(grown.n, grown.d, grown.nnz, grown.value_bytes)
         budget = None if spec.in_memory else streaming_budget(size, spec.memory_budget)

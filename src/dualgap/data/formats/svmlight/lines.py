@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import NamedTuple, NoReturn
 
 from ...words import fault_of
@@ -65,24 +66,26 @@ def parse_line(line: bytes, allowed: Range, *, words: bool = False) -> Row | Non
             f"byte 0x{odd[0][0]:02x} where text was expected; is this a binary file?",
             _column(line, odd.start()),
         )
-    tokens = list(_TOKEN.finditer(line))
-    if not tokens:
+    tokens = _TOKEN.finditer(line)  # one by one: a line may be long
+    first = next(tokens, None)
+    if first is None:
         return None
     if b":" not in line:
-        _refuse_table(line, len(tokens))
+        _refuse_table(line, len(line.split(None, 2)))
     place = 0
     seen: set[int] = set()
     indices, values = [], []
     try:
-        place = tokens[0].start()
-        label = _label(tokens[0][0], words)
-        if words and comment and tokens[0].end() == len(line):
+        place = first.start()
+        label = _label(first[0], words)
+        if words and comment and first.end() == len(line):
             raise LineError(
-                f"label {_shown(tokens[0][0] + comment)} ends in a #, which begins a comment; put a blank "
+                f"label {_shown(first[0] + comment)} ends in a #, which begins a comment; put a blank "
                 "before it, or write the label without"
             )
-        grouped = len(tokens) > 1 and tokens[1][0].startswith(b"qid:")
-        for token in tokens[1 + grouped :]:
+        second = next(tokens, None)
+        grouped = second is not None and second[0].startswith(b"qid:")
+        for token in tokens if grouped or second is None else chain([second], tokens):
             place = token.start()
             index, value = _entry(token[0])
             if not allowed.low <= index <= allowed.high:
