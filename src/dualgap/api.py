@@ -56,6 +56,8 @@ def fit(
     checkpoint_every: float | str = 60.0,
     validation: Any = None,
     patience: int = 5,
+    metric: str = "loss",
+    task: str | None = None,
     penalty: str = "l2",
     in_memory: bool | None = None,
     memory_budget: int | None = None,
@@ -119,10 +121,17 @@ def fit(
         Certify after every so many visits, besides the certificates of a schedule that keeps them
         cheap.
     validation : float, pair (X, y), path or Dataset
-        Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for
+        Hold out that part of the rows, or these, and stop early: when ``metric`` on them has not fallen for
         ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them
         is handed back. A part of the rows is held out by giving them weight 0 in ``outcome.problem``:
         ``outcome.dual`` has an entry for every row, and those of held-out rows do not count.
+    metric : {"loss", "error", "break-even"}
+        What early stopping goes by: the mean loss on held-out rows, the share of them predicted wrong, or 1
+        less their break-even point (where precision equals recall). Records have it as
+        ``measures["validation"]``.
+    task : {"classification", "regression"}, optional
+        By default that of the loss. ``"classification"`` with a regression loss (least squares, Huber...)
+        takes two labels as -1 and +1, and the model predicts labels.
     in_memory : bool, optional
         False leaves the rows of a store or a feed on disk even if they fit into memory, True reads them all.
         By default their size decides.
@@ -163,11 +172,11 @@ def fit(
         "interrupted"``.
     """
     prepared = prepared_run(locals())
-    task = prepared.task
-    outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
+    run = prepared.task
+    outcome = solve(run.solver, run.problem, prepared.rules, prepared.settings, prepared.callbacks)
     if outcome.remark:
         warnings.warn(outcome.remark, TrivialModelWarning, stacklevel=2)
-    return task.named(outcome)
+    return run.named(outcome)
 
 
 @cache

@@ -61,6 +61,8 @@ class Settings(NamedTuple):
     record_every: int | None
     validation: Path | None
     patience: int
+    metric: str
+    task: str | None
     plan: bool
     no_duals: bool
     in_memory: bool | None

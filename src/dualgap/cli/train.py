@@ -33,6 +33,11 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     help="See `dualgap losses`; huber:threshold=2 sets a parameter.",
 )
 @click.option(
+    "--task",
+    type=click.Choice(["classification", "regression"]),
+    help="classification: labels are classes for regression losses, too.  [default: the loss's own]",
+)
+@click.option(
     "--C", "C", type=float, help="Weight of the losses in |w|^2/2 + C * sum of losses.  [default: 1]"
 )
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")
@@ -123,7 +128,14 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     "--validation",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Stop early: when the loss on these rows no longer falls; keep the best model on them.",
+    help="Stop early: when --metric on these rows no longer falls; keep the best model on them.",
+)
+@click.option(
+    "--metric",
+    type=click.Choice(["loss", "error", "break-even"]),
+    default="loss",
+    show_default=True,
+    help="What --validation looks at: mean loss, share predicted wrong, or 1 - break-even point.",
 )
 @click.option(
     "--patience",
@@ -221,7 +233,7 @@ def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
-    from ..preparing import stall_visits, strength
+    from ..preparing import stall_visits, strength, task_of
     from ..runtime.checks import duration
     from ..runtime.options import options_of
     from ..runtime.writing import check_destinations
@@ -248,10 +260,13 @@ def _check(settings: Settings) -> dict[str, Any]:
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")
-    if settings.positive is not None and loss.task != "classification":
+    if settings.positive is not None and task_of(settings.task, loss) == "regression":
         raise InputError(
-            f"--positive is for classes, and the {loss.name} loss is for regression; leave it out"
+            f"--positive is for classes, and the {loss.name} loss is for regression; leave it out, or add "
+            "--task classification"
         )
+    if settings.metric != "loss" and settings.validation is None:
+        raise InputError(f"--metric {settings.metric} is for --validation; add that or leave it out")
     options: dict[str, Any] = {}
     for text in settings.option:
         key, equals, value = text.partition("=")

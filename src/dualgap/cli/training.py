@@ -38,6 +38,7 @@ def run(
         "record_every": settings.record_every,
         "validation": held_out,
         "patience": settings.patience,
+        "metric": settings.metric,
         **_arguments(settings),
         **options,
     }
@@ -122,8 +123,9 @@ def opened(settings: Settings, spinner: Spinner) -> Dataset:
 def _task(settings: Settings) -> str:
     """What is to be told apart: any number of classes, or one that is named from the rest."""
     from ..core.losses import make_loss
+    from ..preparing import task_of
 
-    task = make_loss(settings.loss).task
+    task = task_of(settings.task, make_loss(settings.loss))
     return "one-vs-rest" if task == "classification" and settings.positive is None else task
 
 

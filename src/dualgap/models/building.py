@@ -63,7 +63,10 @@ def model_of(
         data_name=None if path is None else path.name,
         trained=date,
         **stated(problem.loss, problem.bias, first.solver)
-        | {"solver": ", ".join(dict.fromkeys(result.solver.name for result in found))},
+        | {
+            "task": "regression" if schema.labels is None else "classification",
+            "solver": ", ".join(dict.fromkeys(result.solver.name for result in found)),
+        },
         **({} if rows is None else known_by(rows, dual)),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.losses import loss_named
+from ..core.measures import break_even
 from ..data.dataset import DataSpec, scan
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
@@ -145,21 +146,6 @@ def confusion_of(codes: Any, predicted: Any, count: int) -> Any:
     from sklearn.metrics import confusion_matrix
 
     return confusion_matrix(codes, predicted, labels=range(count))
-
-
-def break_even(positive: Any, scores: Floats) -> float:
-    """Precision and recall where they are equal: where as many rows are taken as are positive.
-
-    Of the rows taken, those of the highest scores, ``found`` are positive; linear between thresholds, so ties
-    count in proportion.
-    """
-    if not positive.any():
-        return float("nan")
-    order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), scores.size - 1)  # ties are taken together
-    taken = np.append(0.0, ends + 1.0)
-    found = np.append(0.0, np.cumsum(positive[order])[ends])
-    return float(np.interp(found[-1], taken, found) / found[-1])
 
 
 _NAMES = ("precision", "recall", "f1")

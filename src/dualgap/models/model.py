@@ -162,7 +162,7 @@ class Model:
         negative.
         """
         if self.classes is None:
-            raise InputError(f"the {self.loss} loss is for regression: the model has scores, but no labels")
+            raise InputError("a model for regression has scores, but no labels")
         from ..data.labels import plain
 
         classes = [plain(label) for label in self.classes]

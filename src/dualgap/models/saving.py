@@ -31,6 +31,7 @@ from .model import Model, Proof
 
 FORMAT = "dualgap model"
 VERSION = 2
+TASKS = ("classification", "regression")
 _CERTIFICATE = {"primal", "dual", "gap", "relative_gap", "rounding", "form"}  # the fields of a Certificate
 
 
@@ -146,6 +147,8 @@ def _check_shapes(header: dict[str, Any], coef: Any, intercept: Any) -> None:
         )
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise ValueError("coef or intercept holds numbers that are not finite")
+    if header["task"] not in TASKS:
+        raise ValueError(f"the task is {header['task']!r}")
     classes, factors = header["classes"], header.get("class_weight")
     count = None if classes is None else len(classes)
     if count != (max(k, 2) if header["task"] == "classification" else None):

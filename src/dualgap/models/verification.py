@@ -147,7 +147,7 @@ def _recompute(model: Model, data: Dataset) -> Verification:
     rows = data.identity(fresh=True)
     order, fault = _order(model, rows)
     loss = loss_named(model.loss, model.loss_parameters)
-    if fault is None and model.task != loss.task:
+    if fault is None and model.task == "regression" and loss.task != model.task:
         fault = f"the stored task is {model.task}, and the {loss.name} loss is for {loss.task}"
     if fault is not None:
         return _verification(model, order, [(NOT_TRUE, fault, None)] * count)

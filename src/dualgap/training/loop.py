@@ -45,7 +45,7 @@ class Settings:
     output: Output = "best"
     measures: Sequence[Measures] = ()
     validate: Callable[[Point], float] | None = (
-        None  # early stopping: the loss on held-out rows decides what is best
+        None  # early stopping: this measure of held-out rows decides what is best
     )
     max_quantum: float = math.inf  # visits in one call of the solver
     warm: Point | None = None
@@ -68,7 +68,7 @@ class Loop:
             only_every=settings.record_every is not None and settings.validate is not None,
         )
         self.best = Incumbent.of_size(problem.source.n, problem.source.d)
-        self.validated = math.inf  # loss of the last point on held-out rows
+        self.validated = math.inf  # measure of the last point on held-out rows
         self.news: Evaluation | None = None  # of the present point, until the solver has been told
         self.repeats = False  # rules and callbacks have seen the present record in the run that is resumed
         self.status = Status()
