@@ -61,6 +61,7 @@ def fit(
     penalty: str = "l2",
     in_memory: bool | None = None,
     memory_budget: int | None = None,
+    scale: float | str | None = None,
     expand: Any = None,
     hash_bits: int | None = None,
     **options: Any,
@@ -140,6 +141,10 @@ def fit(
         duals and weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed
         (``cached-loops`` by default). Without it rows are streamed if they need more than 60% of the free
         memory, with a warning.
+    scale : number, "max-abs" or "unit-rows", optional
+        Scale rows as they are read, and again when predicting and verifying: multiply them by a number,
+        divide each column by its largest absolute value, or each row by its length. ``coef`` and certificate
+        are those of the scaled rows.
     expand : str or transformer, optional
         Features made as rows are read, and again when predicting: ``"poly2"``, ``"kmer:8"``, or any
         transformer of scikit-learn that needs no fitting. ``outcome.expansion`` has it.

@@ -17,7 +17,7 @@ from .runtime.errors import InputError
 from .training.validation import split_off
 
 # arguments of `fit` that say what its data are, beside X and threads
-ARGUMENTS = ("y", "sample_weight", "in_memory", "memory_budget", "expand", "hash_bits")
+ARGUMENTS = ("y", "sample_weight", "in_memory", "memory_budget", "scale", "expand", "hash_bits")
 
 
 def data_of(given: Mapping[str, Any]) -> DataSpec | Dataset:
@@ -32,6 +32,7 @@ def data_of(given: Mapping[str, Any]) -> DataSpec | Dataset:
         X,
         given["y"],
         given["sample_weight"],
+        scale=given["scale"],
         expansion=make_expansion(given["expand"], given["hash_bits"]),
         in_memory=given["in_memory"],
         memory_budget=given["memory_budget"],

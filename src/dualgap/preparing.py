@@ -232,7 +232,7 @@ def task_of(task: Any, loss: Loss) -> str:
         raise InputError(
             "task='multilabel': fit trains one model; dualgap.one_vs_rest trains one for each label"
         )
-    wanted = one_of("task", task, ("classification", "regression"))
+    wanted: str = one_of("task", task, ("classification", "regression"))
     if wanted == "regression" and loss.task != wanted:
         raise InputError(
             f"task='regression': the {loss.name} loss is for classes; take a loss such as squared or huber"
@@ -243,7 +243,7 @@ def task_of(task: Any, loss: Loss) -> str:
 def metric_of(metric: Any, data: Dataset, validated: bool) -> str:
     """By what early stopping goes."""
     name = metric.replace("_", "-") if isinstance(metric, str) else metric
-    wanted = one_of("metric", name, tuple(METRICS))
+    wanted: str = one_of("metric", name, tuple(METRICS))
     if wanted != "loss" and not validated:
         raise InputError(
             f"metric={shown(metric)} is for early stopping; give validation= as well, or leave it out"

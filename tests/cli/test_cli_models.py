@@ -22,6 +22,7 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import view
 from dualgap.files import Model, load_model, read_svmlight, save_model
 from dualgap.models.metrics import classification, regression
+from dualgap.models.saving import VERSION
 from dualgap.models.verification import dual_from_slopes
 from dualgap.runtime.archive import read_archive, write_archive
 from support.commands import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
@@ -317,6 +318,8 @@ FORGERIES: list[
     ("m", "classes", [[1, -1]], "the rows of DATA are not the training rows"),
     ("m", "classes", [[1, 1], [-1, 2], [0, 1]], "label|the rows of DATA are not the training rows"),
     ("m", "zero_based", [True], "index|the rows of DATA are not the training rows"),
+    ("m", "scale", ["2.0", "unit-rows"], "the objective is"),
+    ("m", "scale", ["max-abs", "loud", "2", 3], "not a valid dualgap model|scale="),
     ("x", "expansion.name", ["kmer:3"], "the objective is"),
     ("x", "expansion.name", ["poly3"], "is not known"),
     ("x", "expansion.hash_bits", [7, 9], "the stored expansion poly2 with"),
@@ -358,7 +361,7 @@ HISTORY = {  # what tells how a model came about or is called: no certificate re
 
 def forged(model: Path, copy: Path, field: str, value: Any) -> Path:
     """A copy of the model that has another value in its header, and a valid checksum."""
-    header, arrays = read_archive(model, "dualgap model", 2)
+    header, arrays = read_archive(model, "dualgap model", VERSION)
     *path, last = (int(word) if word.isdigit() else word for word in field.split("."))
     place: Any = header
     for step in path:
@@ -406,7 +409,7 @@ def test_no_field_of_the_header_is_left_out(folder: Path) -> None:
             return [leaf for k, item in enumerate(value) for leaf in leaves(item, f"{field}.{k}")]
         return [field]
 
-    header, _ = read_archive(folder / "x", "dualgap model", 2)
+    header, _ = read_archive(folder / "x", "dualgap model", VERSION)
     assert leaves(header, "") == []
 
 

@@ -181,7 +181,7 @@ def change_header(file: Path, **changes: Any) -> None:
     [
         ({"C": 2.0}, "checksum"),
         ({"checksum": None}, "checksum"),
-        ({"version": 3, "dualgap": "9.0"}, r"newer dualgap \(9.0\) in format version 3.*upgrade"),
+        ({"version": 4, "dualgap": "9.0"}, r"newer dualgap \(9.0\) in format version 4.*upgrade"),
         ({"version": "1"}, "not a dualgap model"),
         ({"format": "something else"}, "not a dualgap model"),
     ],

@@ -93,7 +93,8 @@ def _inspect_data(file: Path, columns: ReadOptions, as_json: bool, quiet: bool) 
     low, high = found.scales
     if 0.0 < low * _UNEVEN < high < math.inf:
         note(
-            f"the scales of columns differ {high / low:.2g}-fold; training is faster on columns of like scale"
+            f"the scales of columns differ {high / low:.2g}-fold; training is faster on columns of like "
+            "scale (train --scale max-abs)"
         )
 
 

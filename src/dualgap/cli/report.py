@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..models.building import bias_words, loss_spec, rho_of
+from ..models.building import bias_words, loss_spec, rho_of, scale_words
 from ..training.callbacks import Callback
 from .console import Spinner, counted, headline, said, size_of, table
 
@@ -67,6 +67,7 @@ class Settings(NamedTuple):
     no_duals: bool
     in_memory: bool | None
     memory_budget: int | None
+    scale: str | None
     expand: str | None
     hash_bits: int | None
     as_json: bool
@@ -185,9 +186,11 @@ def likely_cause(reason: str, outcome: Outcome, settings: Settings, data: Datase
     """
     from ..data.scales import scales
 
-    if reason not in SLOW or not outcome.problem.source.in_memory or settings.expand is not None:
+    if reason not in SLOW or not outcome.problem.source.in_memory:
         return ""
-    return scales(data.X)
+    if settings.expand is not None or settings.scale is not None:
+        return ""
+    return scales(data.X, "--scale max-abs")
 
 
 class Introduction(Callback):
@@ -233,6 +236,8 @@ class Introduction(Callback):
             lines.append(
                 f"  {len(classes)} classes ({listed(classes, _CLASSES)}): one model each, against the rest"
             )
+        if data.schema.scaling is not None:
+            lines.append(f"  {scale_words(data.schema.scaling.name)}")
         lines.append(f"{_loss_words(problem.loss)} loss, {strength}, {bias}, solver {solver}")
         if auto_reason:
             lines.append(f"  auto begins with {solver}: {auto_reason}")

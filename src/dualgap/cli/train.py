@@ -163,6 +163,12 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     "streamed from disk.  [default: 60% of what is free]",
 )
 @click.option(
+    "--scale",
+    metavar="NUMBER|max-abs|unit-rows",
+    help="Scale rows as they are read: times a number, columns by their largest value, or rows to length 1; "
+    "the model keeps it.",
+)
+@click.option(
     "--expand",
     metavar="poly2|kmer:K",
     help="Make features as rows are read: products of pairs, or words of K symbols; hashed.",
@@ -233,6 +239,7 @@ def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
+    from ..data.scaling import scale_name
     from ..preparing import stall_visits, strength, task_of
     from ..runtime.checks import duration
     from ..runtime.options import options_of
@@ -254,6 +261,7 @@ def _check(settings: Settings) -> dict[str, Any]:
             {"the file of --resume": settings.resume},
         )
     duration("--checkpoint-every", settings.checkpoint_every)
+    scale_name(settings.scale)
     loss = make_loss(settings.loss)
     strength(settings.C, settings.lam, 1.0)
     stall_visits(stall_of(settings.stall), 1)

@@ -111,6 +111,7 @@ def opened(settings: Settings, spinner: Spinner) -> Dataset:
     spec = DataSpec(
         settings.data_file,
         columns=columns,
+        scale=settings.scale,
         expansion=make_expansion(settings.expand, settings.hash_bits),
         positive=settings.positive,
         in_memory=settings.in_memory,

@@ -37,20 +37,22 @@ def column_norms(X: Any) -> Floats:
     return np.sqrt(squares)
 
 
-def scales(X: Any) -> str:
-    """A sentence about the scale of X where that is the likely cause, else an empty string."""
+def scales(X: Any, option: str = "") -> str:
+    """A sentence about the scale of X where that is the likely cause, else an empty string; ``option`` is
+    what scales columns, if the caller has such a thing.
+    """
     from sklearn.utils.extmath import row_norms
 
     columns = column_norms(X)
     columns = columns[columns > 0]
     rows = row_norms(X)
     rows = rows[rows > 0]
-    remedy = "scale the columns first (StandardScaler, or MaxAbsScaler for sparse data)"
+    remedy = f"scale the columns first ({option or 'StandardScaler, or MaxAbsScaler for sparse data'})"
     if columns.size and columns.max() > UNEVEN * columns.min():
         what, norms, trouble = "columns", columns, f"a factor of {columns.max() / columns.min():.1g} apart"
     elif rows.size and (rows.max() > FAR or rows.max() < 1 / FAR):
         what, norms, trouble = "rows", rows, "far from 1"
-        remedy += " or the rows (Normalizer)"
+        remedy += f" or the rows ({'--scale unit-rows' if option else 'Normalizer'})"
     else:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""What rows must look like for a model: its columns, feature expansion and labels."""
+"""What rows must look like for a model: its columns, scaling, feature expansion and labels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..runtime.errors import InputError
 from .features import Expansion, expanded
 from .formats import Format, ReadOptions
 from .labels import Labels, listed, refuse_words, shown_label
+from .scaling import Scaling
 from .table import Table
 
 _TOO_WIDE = (
@@ -20,8 +21,8 @@ class Schema(NamedTuple):
     """Columns and labels of a data set: part of a model, and applied when predicting, validating and
     certifying.
 
-    Rows of other files are brought into the same columns, expanded in the same way, and their labels become
-    the same targets.
+    Rows of other files are brought into the same columns, scaled and expanded in the same way, and their
+    labels become the same targets.
     """
 
     n_columns: int  # before any expansion
@@ -30,6 +31,7 @@ class Schema(NamedTuple):
     expansion: Expansion | None = None
     labels: Labels | None = None  # None: regression, the labels are the targets
     owner: str = "the training rows"  # whose columns and labels these are, for messages
+    scaling: Scaling | None = None  # of the rows, before they are expanded
 
     @property
     def width(self) -> int:
@@ -83,6 +85,7 @@ class Schema(NamedTuple):
 
     def expand(self, X: Any) -> Any:
         """Rows with the features that the model's weights belong to."""
+        X = X if self.scaling is None else self.scaling.apply(X)
         return X if self.expansion is None else expanded(X, self.expansion)
 
     def _unknown(self, label: Any) -> str:

@@ -59,6 +59,8 @@ def model_of(
         expand=None if expansion is None else expansion.name,
         hash_bits=None if expansion is None else expansion.bits,
         n_inputs=None if expansion is None else schema.n_columns,
+        scale=None if schema.scaling is None else schema.scaling.name,
+        scale_columns=None if schema.scaling is None else schema.scaling.columns,
         auto_reason=auto_reason,
         data_name=None if path is None else path.name,
         trained=date,
@@ -151,6 +153,15 @@ def bias_words(kind: str, rho: float) -> str:
     """The kind of bias, for people."""
     words = {"none": "no bias", "augmented": f"augmented bias (rho = {rho:g})"}
     return words.get(kind, f"{kind} bias")
+
+
+def scale_words(scale: str) -> str:
+    """How rows are scaled, for people."""
+    words = {
+        "max-abs": "columns divided by their largest absolute values",
+        "unit-rows": "rows divided by their lengths",
+    }
+    return words.get(scale, f"rows multiplied by {scale}")
 
 
 def loss_spec(name: str, parameters: dict[str, float], defaults: dict[str, float] | None = None) -> str:

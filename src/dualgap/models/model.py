@@ -75,6 +75,8 @@ class Model:
     expand: str | None = None  # what makes features of rows, as `make_expansion` reads it
     hash_bits: int | None = None
     n_inputs: int | None = None  # columns of the rows before they are expanded
+    scale: str | None = None  # how rows are scaled before that: "max-abs", "unit-rows" or a factor
+    scale_columns: Any = None  # of "max-abs": what each column is divided by
     rows_in_order: str | None = (
         None  # a fingerprint made of hashes of single rows (None in models of earlier versions),
     )
@@ -121,17 +123,20 @@ class Model:
         """The columns, features and labels that rows must have for this model."""
         from ..data.features import make_expansion
         from ..data.labels import Labels
+        from ..data.scaling import Scaling
         from ..data.schema import Schema
 
         expansion = make_expansion(self.expand, self.hash_bits)
         labels = None if self.classes is None else Labels(self.classes)
-        return Schema(self.n_columns, self.zero_based, self.feature_names, expansion, labels, "the model")
+        scaling = None if self.scale is None else Scaling(self.scale, self.scale_columns)
+        columns = self.n_columns, self.zero_based, self.feature_names
+        return Schema(*columns, expansion, labels, "the model", scaling)
 
     def decision_function(self, X: Any) -> Floats:
         """``<w, x> + b`` in float64: one number a row, or K of them where there are K classes.
 
         X is a matrix, dense or sparse, or what names rows (a path, a Store, a DataSpec), which are then read
-        in bounded memory. The rows are as they were before any expansion.
+        in bounded memory. The rows are as they were before any scaling and expansion.
         """
         if not isinstance(X, np.ndarray | list) and not sp.issparse(X):
             from ..data.dataset import DataSpec
@@ -212,8 +217,8 @@ class Model:
         return load_model(path)
 
     def _scored(self, X: Any) -> Floats:
-        """The scores of a matrix of rows, which are expanded if the model was trained so."""
-        features = X if self.expand is None else self.schema.expand(X)
+        """The scores of a matrix of rows, which are scaled and expanded if the model was trained so."""
+        features = X if self.expand is None and self.scale is None else self.schema.expand(X)
         return scores_of(features, self.coef, self.intercept)
 
 

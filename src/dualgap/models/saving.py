@@ -11,10 +11,12 @@ array            content
 ``dual_hashes``  uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in
                  fingerprint.py), whose target is -1 or +1 for two classes and else the class's
                  number
+``scale``        float64, shape (columns before any expansion,): what each column is divided by,
+                 where ``scale`` in the header is "max-abs"
 ===============  ===============================================================================
 
 The header has a proof for each row of ``coef``, or none at all. Version 1 had ``steps`` in it for ``visits``,
-and neither class weights nor what the model was trained on and when.
+and neither class weights nor what the model was trained on and when. Version 2 had no scale.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from ..runtime.errors import InputError
 from .model import Model, Proof
 
 FORMAT = "dualgap model"
-VERSION = 2
+VERSION = 3
 TASKS = ("classification", "regression")
 _CERTIFICATE = {"primal", "dual", "gap", "relative_gap", "rounding", "form"}  # the fields of a Certificate
 
@@ -50,6 +52,8 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         arrays["dual_values"] = dual.data.astype("<f8")
         if model.dual_hashes is not None:
             arrays["dual_hashes"] = np.asarray(model.dual_hashes, "<u8")
+    if model.scale_columns is not None:
+        arrays["scale"] = np.asarray(model.scale_columns, "<f8")
     write_archive(path, header_of(model), arrays)
 
 
@@ -89,6 +93,7 @@ def header_of(model: Model) -> dict[str, Any]:
         "rows": {"in_order": model.rows_in_order, "in_any_order": model.rows_in_any_order},
         "zero_based": model.zero_based,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
+        "scale": model.scale,
         "expansion": None
         if model.expand is None
         else {"name": model.expand, "hash_bits": model.hash_bits, "n_inputs": model.n_inputs},
@@ -126,6 +131,8 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         expand=expansion.get("name"),
         hash_bits=expansion.get("hash_bits"),
         n_inputs=expansion.get("n_inputs"),
+        scale=header.get("scale"),
+        scale_columns=_scale_columns(header, arrays),
         rows_in_order=rows.get("in_order"),
         rows_in_any_order=rows.get("in_any_order"),
         dual_hashes=hashes,
@@ -164,6 +171,26 @@ def _check_shapes(header: dict[str, Any], coef: Any, intercept: Any) -> None:
     for kind in (header["loss"]["name"], header["bias"]["kind"]):
         if not isinstance(kind, str):
             raise TypeError(f"the name of a loss or bias is {kind!r}")
+
+
+def _scale_columns(header: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """What columns are divided by; refuse a scale that is none, or does not go with it."""
+    from ..data.scaling import MAX_ABS, scale_name
+
+    scale, columns = header.get("scale"), arrays.get("scale")
+    if scale is not None and (not isinstance(scale, str) or scale_name(scale) != scale):
+        raise ValueError(f"the scale is {scale!r}")
+    if (columns is not None) != (scale == MAX_ABS):
+        raise ValueError(f"divisors of columns are {'missing' if columns is None else 'there'} for {scale=}")
+    if columns is None:
+        return None
+    expected = (header["expansion"]["n_inputs"] if header.get("expansion") else header["n_features"],)
+    sound = columns.shape == expected and columns.dtype == np.float64
+    if not sound or not (np.isfinite(columns) & (columns > 0.0)).all():
+        raise ValueError(
+            f"the divisors of {expected[0]} columns have shape {columns.shape} or are not positive"
+        )
+    return columns
 
 
 def _duals(arrays: dict[str, Any], shape: tuple[int, int]) -> tuple[Any, Any]:
