@@ -67,17 +67,25 @@ def held_out(validation: Any, data: Dataset, task: str, seed: int) -> tuple[View
                 f"validation={float(validation)}: rows on disk cannot be split off; give a pair of arrays"
             )
         return split_off(data.source, float(validation), seed)
-    if not isinstance(validation, Dataset):
-        try:
-            X, y = (validation, None) if isinstance(validation, str | os.PathLike) else validation
-        except (TypeError, ValueError):
-            raise InputError(
-                "validation must be a part of the rows between 0 and 1, or a pair (X, y)"
-            ) from None
-        try:
-            validation = open_data(DataSpec(X, y, in_memory=True), task, data.schema)
-        except InputError as error:
-            raise InputError(f"validation {error}") from None
-    if not isinstance(validation.source, View):
+    return data.source, in_view(other_rows(validation, data, task))
+
+
+def other_rows(validation: Any, data: Dataset, task: str) -> Dataset:
+    """Rows that are no part of the training rows, opened in their columns and classes."""
+    if isinstance(validation, Dataset):
+        return validation
+    try:
+        X, y = (validation, None) if isinstance(validation, str | os.PathLike) else validation
+    except (TypeError, ValueError):
+        raise InputError("validation must be a part of the rows between 0 and 1, or a pair (X, y)") from None
+    try:
+        return open_data(DataSpec(X, y, in_memory=True), task, data.schema)
+    except InputError as error:
+        raise InputError(f"validation {error}") from None
+
+
+def in_view(held: Dataset) -> View:
+    """Held-out rows, which must be in memory."""
+    if not isinstance(held.source, View):
         raise InputError("validation: the rows do not fit into memory; hold out fewer of them")
-    return data.source, validation.source
+    return held.source

@@ -46,6 +46,8 @@ class TrainedClasses:
 
     def summary(self) -> dict[str, Any]:
         """The object that ``--json`` prints; certificates are in C-form, one for each class."""
+        from ..data.labels import plain
+
         proofs, certificates = self.model.proofs, self.model.certificates
         passes = self.found.passes
         return {
@@ -57,6 +59,7 @@ class TrainedClasses:
             "relative_gap": self.model.certificate.relative_gap,
             "converged": self.converged,
             "stop_reason": self.reason.name,
+            "without_positives": [plain(label) for label in self.found.without_positives],
             "per_class": [
                 {
                     "class": label,
@@ -85,11 +88,12 @@ class TrainedClasses:
         from ..models.card import statements
 
         model, tol = self.model, self.settings.tol
+        kind = "labels" if model.multilabel else "classes"
         behind = [proof for proof in model.proofs if not proof.converged]
         if not behind:
-            headline(f"all {len(model.proofs)} classes reached the relative gap asked for ({tol:g})")
+            headline(f"all {len(model.proofs)} {kind} reached the relative gap asked for ({tol:g})")
         else:
-            of = f"{len(behind)} of {len(model.proofs)} classes did not reach the relative gap {tol:g}"
+            of = f"{len(behind)} of {len(model.proofs)} {kind} did not reach the relative gap {tol:g}"
             headline(f"{of}; the worst: {self.reason.message}", False)
             cause = likely_cause(self.reason.name, self.found.outcomes[0], self.settings, self.data)
             if cause:
@@ -115,6 +119,8 @@ class TrainedClasses:
                 click.echo(f"class {shown_label(label)}: auto went over to {change}.")
             if outcome.remark:
                 click.echo(f"Note on class {shown_label(label)}: {in_options(outcome.remark)}.")
+        if self.found.remark:
+            click.echo(f"Note that {self.found.remark}.")
         click.echo(statements(model))
         visits = counted(sum(proof.visits for proof in model.proofs), "row visit")
         passes = f", {self.found.passes:.2f} passes over the data on disk" if self.found.passes else ""

@@ -43,7 +43,10 @@ def _origin(model: Model) -> Lines:
     from ..models.card import objective
 
     task = model.task
-    if model.classes is not None and len(model.classes) == 2:
+    if model.multilabel:
+        assert model.classes is not None
+        task = f"{task} of {len(model.classes)} labels ({listed(model.classes, _CLASSES)})"
+    elif model.classes is not None and len(model.classes) == 2:
         task = f"{task} of {' and '.join(map(shown_label, model.classes))}"
     elif model.classes is not None:
         count = len(model.classes)

@@ -228,13 +228,14 @@ class Introduction(Callback):
             f"{settings.data_file}: {rows}, {columns}, {entries}",
             *(f"  {remark}" for remark in data.notes),
         ]
-        if data.labels is not None and len(data.labels.classes) == 2:
+        if data.labels is not None and data.labels.models == 1:
             negative, positive = map(shown_label, data.labels.classes)
             lines.append(f"  positive class: {positive}, negative: {negative}")
         elif data.labels is not None:
             classes = data.labels.classes
+            kind = "labels" if settings.task == "multilabel" else "classes"
             lines.append(
-                f"  {len(classes)} classes ({listed(classes, _CLASSES)}): one model each, against the rest"
+                f"  {len(classes)} {kind} ({listed(classes, _CLASSES)}): one model each, against the rest"
             )
         if data.schema.scaling is not None:
             lines.append(f"  {scale_words(data.schema.scaling.name)}")

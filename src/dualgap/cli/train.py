@@ -34,8 +34,9 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 )
 @click.option(
     "--task",
-    type=click.Choice(["classification", "regression"]),
-    help="classification: labels are classes for regression losses, too.  [default: the loss's own]",
+    type=click.Choice(["classification", "regression", "multilabel"]),
+    help="classification: labels are classes for regression losses, too; multilabel: a row has any number of "
+    "them, as in 1,5,7 3:0.5.  [default: the loss's own]",
 )
 @click.option(
     "--C", "C", type=float, help="Weight of the losses in |w|^2/2 + C * sum of losses.  [default: 1]"
@@ -185,7 +186,8 @@ def command(**given: Any) -> int:
 
     Two classes get one model. Of K > 2 classes each gets one, against the rest, all of them on one copy of
     the rows and in one MODEL: --threads of them at a time, from disk in the same passes. Every class has its
-    own certificate; the lines of --trace name their class. Limits are for each class.
+    own certificate; the lines of --trace name their class. Limits are for each class. The same goes for
+    labels of which a row has any number (--task multilabel; lines begin with 1,5,7, or with no label).
 
     Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With
     --checkpoint the run (of two classes, or a regression) is saved, too, every minute and in the end: after a
@@ -268,7 +270,9 @@ def _check(settings: Settings) -> dict[str, Any]:
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")
-    if settings.positive is not None and task_of(settings.task, loss) == "regression":
+    if settings.positive is not None and settings.task == "multilabel":
+        raise InputError("--positive is for one label a row; leave it out, as each label gets a model")
+    if settings.task != "multilabel" and task_of(settings.task, loss) == "regression" and settings.positive:
         raise InputError(
             f"--positive is for classes, and the {loss.name} loss is for regression; leave it out, or add "
             "--task classification"

@@ -56,8 +56,8 @@ def run(
 
 
 def is_one_vs_rest(data: Dataset) -> bool:
-    """Whether there are more than two classes, each of which gets a model."""
-    return data.labels is not None and len(data.labels.classes) > 2
+    """Whether there are several models: one for each of more than two classes, or for each label."""
+    return data.labels is not None and data.labels.models > 1
 
 
 def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> list[str]:
@@ -71,8 +71,9 @@ def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> l
     from ..many import against_rest
 
     classes = data.labels.classes
+    kind = "labels" if settings.task == "multilabel" else "classes"
     return [
-        f"{len(classes)} classes ({listed(classes)}): one model for each, against the rest; "
+        f"{len(classes)} {kind} ({listed(classes)}): one model for each, against the rest; "
         f"for class {shown_label(classes[0])}:",
         *plan(against_rest(data, 0), **_arguments(settings), **options),
     ]
@@ -126,6 +127,8 @@ def _task(settings: Settings) -> str:
     from ..core.losses import make_loss
     from ..preparing import task_of
 
+    if settings.task == "multilabel":
+        return settings.task
     task = task_of(settings.task, make_loss(settings.loss))
     return "one-vs-rest" if task == "classification" and settings.positive is None else task
 

@@ -26,6 +26,7 @@ from .formats import ReadOptions, format_of
 from .formats.arrow.feed import StoreFeed
 from .formats.arrow.store import Store
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
+from .label_sets import LabelSets, as_label_matrix, sets_of_feed
 from .labels import Labels, classes_of, for_codes, refuse_words, targets_of
 from .memory import streaming_budget, streaming_note, training_bytes
 from .scaling import fitted, scale_name
@@ -131,10 +132,13 @@ class Dataset(NamedTuple):
 def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Dataset:
     """Open rows for training; with a schema, in the columns, classes and features of a model.
 
-    ``task`` is "classification" (of two classes), "regression", or "one-vs-rest" (of two classes or more).
-    Targets are -1 and +1 for two classes, the positions in ``labels.classes`` for more of them.
+    ``task`` is "classification" (of two classes), "regression", "one-vs-rest" (of two classes or more), or
+    "multilabel" (any number of labels a row). Targets are -1 and +1 for two classes, the positions in
+    ``labels.classes`` for more of them, and those in ``labels.sets`` for sets of labels.
     """
     spec = _checked(spec)
+    if task == "multilabel":
+        spec = spec._replace(y=as_label_matrix(spec.y), columns=spec.columns._replace(label_sets=True))
     if schema is not None:
         spec = spec._replace(expansion=schema.expansion)
     if isinstance(spec.X, OnDisk):
@@ -271,6 +275,12 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
     zero_based, names, digests, label_names = feed.origin
     if task == "regression":
         refuse_words(label_names, feed.name)
+    if task == "multilabel":
+        sets, targets = sets_of_feed(feed, None if schema is None else schema.labels)
+        columns = feed.d, zero_based, names
+        schema = schema or Schema(*columns, spec.expansion, scaling=scaling)
+        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width)
+        return Dataset(source, schema._replace(labels=sets), spec, notes, None, digests)
     if schema is not None:
         schema.check_labels(feed.name, None if feed.labels is None else classes_of(feed))
         targets = targets_of(schema.labels, label_names)
@@ -292,6 +302,11 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
     if task == "regression":
         refuse_words(table.label_names, str(table.path))
         return None, table.codes
+    if task == "multilabel":
+        known = None if schema is None else schema.labels
+        of_rows = known.for_rows if isinstance(known, LabelSets) else LabelSets.of_rows
+        sets = of_rows(table.codes, table.label_names, name)
+        return sets, sets.set_numbers(table.codes, table.label_names)
     labels = np.asarray(table.codes)
     if schema is not None and labels.ndim != 1:
         raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")

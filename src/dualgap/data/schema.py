@@ -8,6 +8,7 @@ from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from .features import Expansion, expanded
 from .formats import Format, ReadOptions
+from .label_sets import LabelSets
 from .labels import Labels, listed, refuse_words, shown_label
 from .scaling import Scaling
 from .table import Table
@@ -43,7 +44,10 @@ class Schema(NamedTuple):
         zero_based = options.zero_based
         if zero_based == "auto" and self.zero_based is not None and form.indexed:
             zero_based = "yes" if self.zero_based else "no"
-        return options._replace(n_features=self.n_columns, zero_based=zero_based, too_wide=_TOO_WIDE)
+        sets = options.label_sets or isinstance(self.labels, LabelSets)
+        return options._replace(
+            n_features=self.n_columns, zero_based=zero_based, too_wide=_TOO_WIDE, label_sets=sets
+        )
 
     def check_names(self, table: Table) -> Table:
         """Refuse columns that have other names than those of the training rows."""
@@ -58,8 +62,10 @@ class Schema(NamedTuple):
 
     def targets(self, table: Table) -> Floats:
         """The targets of rows of a file: -1 and +1 for two classes, the numbers of their classes for more,
-        the labels themselves for regression.
+        the numbers of their sets of labels, the labels themselves for regression.
         """
+        if isinstance(self.labels, LabelSets):
+            return self.labels.set_numbers(table.codes, table.label_names)
         if self.labels is None:
             refuse_words(table.label_names, table.place(0))
             numbers: Floats = table.codes

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # commands import this file at once, and Numba only when they
     from ..core.losses import Loss
     from ..core.problem import Problem
     from ..data.dataset import Dataset, RowIdentity
+    from ..data.labels import Labels
     from ..training.outcome import Result
     from ..training.solver import AnySolver
     from .model import Model, Proof
@@ -66,11 +67,19 @@ def model_of(
         trained=date,
         **stated(problem.loss, problem.bias, first.solver)
         | {
-            "task": "regression" if schema.labels is None else "classification",
+            "task": _task(schema.labels),
             "solver": ", ".join(dict.fromkeys(result.solver.name for result in found)),
         },
         **({} if rows is None else known_by(rows, dual)),
     )
+
+
+def _task(labels: Labels | None) -> str:
+    from ..data.label_sets import LabelSets
+
+    if labels is None:
+        return "regression"
+    return "multilabel" if isinstance(labels, LabelSets) else "classification"
 
 
 def stated(loss: Loss, bias: Bias, solver: AnySolver) -> dict[str, Any]:

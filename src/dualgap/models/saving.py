@@ -4,19 +4,21 @@
 array            content
 ===============  ===============================================================================
 ``coef``         float64, shape (k, d): one row for two classes and for regression, else one a class
+                 or label
 ``intercept``    float64, shape (k,)
 ``dual_starts``  the nonzero duals of all k rows, as the three arrays of a CSR matrix of shape
 ``dual_rows``    (k, n); left out where the model was saved without duals
 ``dual_values``
 ``dual_hashes``  uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in
-                 fingerprint.py), whose target is -1 or +1 for two classes and else the class's
-                 number
+                 fingerprint.py), whose target is -1 or +1 for two classes and else the number of
+                 the class, or of the set of labels among all sets that the rows have
 ``scale``        float64, shape (columns before any expansion,): what each column is divided by,
                  where ``scale`` in the header is "max-abs"
 ===============  ===============================================================================
 
 The header has a proof for each row of ``coef``, or none at all. Version 1 had ``steps`` in it for ``visits``,
-and neither class weights nor what the model was trained on and when. Version 2 had no scale.
+and neither class weights nor what the model was trained on and when. Version 2 had neither a scale nor
+multilabel models.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from .model import Model, Proof
 
 FORMAT = "dualgap model"
 VERSION = 3
-TASKS = ("classification", "regression")
+TASKS = ("classification", "regression", "multilabel")
 _CERTIFICATE = {"primal", "dual", "gap", "relative_gap", "rounding", "form"}  # the fields of a Certificate
 
 
@@ -158,7 +160,8 @@ def _check_shapes(header: dict[str, Any], coef: Any, intercept: Any) -> None:
         raise ValueError(f"the task is {header['task']!r}")
     classes, factors = header["classes"], header.get("class_weight")
     count = None if classes is None else len(classes)
-    if count != (max(k, 2) if header["task"] == "classification" else None):
+    expected = {"classification": max(k, 2), "multilabel": k if k > 1 else None}
+    if count != expected.get(header["task"]) or (header["task"] == "multilabel" and count is None):
         raise ValueError(f"classes {classes} do not go with {k} rows of a {header['task']} model")
     if k > 1 and len({*classes} - {None}) != count:
         raise ValueError(f"classes {classes} are not {count} different labels")
