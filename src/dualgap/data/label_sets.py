@@ -77,7 +77,10 @@ class LabelSets(Labels):
         """The targets of rows: the numbers of their sets."""
         codes, found = self._sets_of(y, names, None)
         numbers = {each: number for number, each in enumerate(self.sets)}
-        return np.array([numbers[self._positions(each)] for each in found], dtype=np.float64)[codes]
+        targets: Floats = np.array([numbers[self._positions(each)] for each in found], dtype=np.float64)[
+            codes
+        ]
+        return targets
 
     def against(self, targets: Floats, k: int) -> Floats:
         """+1 where label k is in the set of that number, -1 elsewhere."""

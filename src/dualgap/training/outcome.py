@@ -68,6 +68,11 @@ class Result:
         """A sentence about a model that a user would not expect, or nothing."""
         if self.converged or self.coef.any() or self.intercept != 0.0 or not self.trace:
             return ""
+        if "validation" in self.trace[-1].measures:
+            return (
+                f"of all that {self.solver.name} has seen, the all-zero model is the best on the held-out "
+                "rows: train longer (patience), hold out others, or take its own model with output='last'"
+            )
         own = self.trace[-1].current.primal / self.certificate.primal
         return (
             f"the all-zero model is the best that {self.solver.name} has seen (the objective of its own is "
