@@ -157,7 +157,7 @@ def test_text(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=complaint):
             read_svmlight(file, label_sets=True)
     file.write_text("1,5 1:2\n")
-    with pytest.raises(InputError, match=r"'1,5' is several labels.*--task multilabel"):
+    with pytest.raises(InputError, match=r"'1,5' is several labels.*task='multilabel'"):
         read_svmlight(file)
 
 

@@ -175,4 +175,4 @@ def test_the_command_line(tmp_path: Path, forks: Forks) -> None:
         labels = load_model(tmp_path / "m").predict(X)
         assert forks("predict", tmp_path / "m", data).out.split() == [str(int(label)) for label in labels]
         assert forks("inspect", tmp_path / "m", "--json").json["scale"] == scale
-    assert "scale=" in forks("train", data, "-o", tmp_path / "m", "--scale", "big").error
+    assert "--scale big is not known" in forks("train", data, "-o", tmp_path / "m", "--scale", "big").error

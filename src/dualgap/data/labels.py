@@ -184,7 +184,7 @@ def refuse_words(names: Names, where: str) -> None:
     if names is not None:
         raise InputError(
             f"{where}: the labels are words ({listed(names)}), and a regression loss needs numbers; for "
-            "classes take a loss such as hinge or logistic, or say task='classification' (--task)"
+            "classes take a loss such as hinge or logistic, or say task='classification'"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,6 +74,8 @@ class Result:
                 f"of all that {self.solver.name} has seen, the all-zero model is the best on the held-out "
                 "rows: train longer (patience), hold out others, or take its own model with output='last'"
             )
+        if math.isinf(self.certificate.primal):  # a hard margin that no model has met
+            return ""
         own = self.trace[-1].current.primal / self.certificate.primal
         return (
             f"the all-zero model is the best that {self.solver.name} has seen (the objective of its own is "

@@ -129,8 +129,8 @@ def _label(token: bytes, words: bool, sets: bool) -> float:
         return 0.0
     if b"," in token:
         raise LineError(
-            f"{_shown(token)} is several labels; a row must have one, unless you say --task multilabel "
-            "(--multilabel, task='multilabel')"
+            f"{_shown(token)} is several labels; a row must have one, unless task='multilabel' (convert "
+            "and inspect: --multilabel)"
         )
     if b":" in token:
         raise LineError(
