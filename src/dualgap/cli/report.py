@@ -223,7 +223,7 @@ def likely_cause(reason: str, outcome: Outcome, settings: Settings, data: Datase
         return ""
     if settings.expand is not None or settings.scale is not None:
         return ""
-    return scales(data.X, "--scale max-abs")
+    return scales(data.X, "--scale {}")
 
 
 class Introduction(Callback):
