@@ -14,7 +14,9 @@ import scipy.sparse as sp
 
 import dualgap
 from dualgap.cli import _run
+from dualgap.core.losses import LOSSES
 from dualgap.files import DataSpec, Model, Store, write_store, write_svmlight
+from dualgap.models.card import FORMULAS
 from dualgap.models.saving import VERSION, header_of, load_model
 from dualgap.runtime.archive import read_archive, write_archive
 from dualgap.runtime.errors import InputError
@@ -258,3 +260,8 @@ def test_labels_that_no_file_can_hold(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is of type date; a model file holds numbers and words"):
         model.save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_card_has_the_formulas_of_the_losses() -> None:
+    own = {name: loss.summary.partition(": ")[0] for name, loss in LOSSES.items()}
+    assert {**own, "hard-margin": FORMULAS["hard-margin"]} == FORMULAS

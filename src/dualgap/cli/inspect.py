@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Spinner, emit, json_option, note, quiet_option, size_of
+from .console import Spinner, emit, json_option, note, printable, quiet_option, size_of
 from .data import column_options, multilabel_option, zero_based_option
 from .model_card import Lines, inspect_model
 
@@ -63,7 +63,7 @@ def _print(heading: str, lines: Lines) -> None:
     width = max(len(name) for name, _ in lines)
     click.echo(heading)
     for name, text in lines:
-        click.echo(f"  {name:<{width}}  {text}")
+        click.echo(f"  {name:<{width}}  {printable(text)}")
 
 
 def _inspect_data(file: Path, columns: ReadOptions, as_json: bool, quiet: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .console import columns, counted, emit, size_of
+from .console import columns, counted, emit, printable, size_of
 
 if TYPE_CHECKING:
     from ..models.model import Model, Proof
@@ -27,11 +27,13 @@ def inspect_model(file: Path, *, as_json: bool, quiet: bool) -> None:
         emit({"kind": "model", **card(model)})
     if as_json or quiet:
         return
-    click.echo(f"{file}: dualgap model ({size_of(file.stat().st_size)}, by dualgap {model.written_by})")
+    click.echo(
+        f"{file}: dualgap model ({size_of(file.stat().st_size)}, by dualgap {printable(model.written_by)})"
+    )
     lines = [*_origin(model), *_certificate(model), *_weights(model), *_use(file, model)]
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
-        click.echo(f"  {name:<{width}}  {text}")
+        click.echo(f"  {name:<{width}}  {printable(text)}")
     if len(model.proofs) > 1:
         _classes(model)
 
@@ -151,5 +153,5 @@ def _classes(model: Model) -> None:
         )
     columns(
         ["class", "primal", "dual", "relative gap", "epochs", "intercept", "largest weights", "converged"],
-        rows,
+        [[printable(cell) for cell in row] for row in rows],
     )

@@ -28,7 +28,7 @@ from .formats.arrow.store import Store
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
 from .label_sets import LabelSets, as_label_matrix, sets_of_feed
 from .labels import Labels, classes_of, for_codes, refuse_words, targets_of
-from .memory import streaming_budget, streaming_note, training_bytes
+from .memory import check_width, streaming_budget, streaming_note, training_bytes
 from .scaling import fitted, scale_name
 from .schema import Schema
 from .sources import View, view
@@ -147,6 +147,8 @@ def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Datase
         return Dataset(spec.X, Schema(spec.X.d), spec)
     feed = _feed_of(spec)
     if feed is not None:
+        if schema is None:
+            check_width(feed.name, feed.d)
         size = _training_bytes(derived_feed(feed, None, spec.expansion))
         if (spec.scale if schema is None else schema.scaling) is not None:
             size += 8 * feed.nnz  # the scaled values; the others stay

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
-from .chunks import Feed
 from .words import Names, are_words, decoded
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # Numba comes with feeds, and describing a model does without
+    from .chunks import Feed
     from .table import Table
 
 REST = "rest"  # the name of the negative class where it is every label but the positive one

@@ -16,7 +16,7 @@ from ..runtime.errors import InputError
 from .scoring import check_finite, codes_of, indicators_of, labels_of, rows_for, scores_of
 
 if TYPE_CHECKING:  # Numba comes with these, and loading a model to predict does without
-    from ..core.problem import Certificate
+    from ..core.certificate import Certificate
     from ..data.dataset import DataSpec
     from ..data.schema import Schema
     from .metrics import Measured
@@ -83,6 +83,7 @@ class Model:
     rows_in_any_order: str | None = None  # and one for the same rows in whatever order
     dual_hashes: Any = None  # of the rows that have the nonzero duals: these are found again in another order
     class_weight: tuple[float, ...] | None = None  # factors of the weights of each class's rows
+    absent: tuple[Any, ...] = ()  # labels of training rows that all have weight 0, and are no classes
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver
     data_name: str | None = None  # the file of the training rows
     trained: str | None = None  # when training ended, in UTC
@@ -107,7 +108,7 @@ class Model:
     @property
     def certificates(self) -> tuple[Certificate, ...]:
         """The certificates of all rows of ``coef``, in J form; empty where the model has none."""
-        from ..core.problem import Certificate
+        from ..core.certificate import Certificate
 
         return tuple(Certificate(**proof.certificate) for proof in self.proofs)
 
@@ -234,6 +235,11 @@ class Model:
     def _scored(self, X: Any) -> Floats:
         """The scores of a matrix of rows, which are scaled and expanded if the model was trained so."""
         features = X if self.expand is None and self.scale is None else self.schema.expand(X)
+        if features.shape[1] != self.n_features:
+            raise InputError(
+                f"the model's expansion {self.expand} makes {features.shape[1]} columns, and the model has "
+                f"weights for {self.n_features}"
+            )
         return scores_of(features, self.coef, self.intercept)
 
 

@@ -13,10 +13,11 @@ from ..core.bias import make_bias
 from ..core.losses import Loss, loss_named
 from ..core.problem import ABSOLUTE_SHARE, Certificate, Point, Problem
 from ..data.chunks import OnDisk
-from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data
+from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data, scan
 from ..data.fingerprint import hashes_in_any_order, hashes_in_order, values_by_hash
-from ..data.labels import shown_label, signs
+from ..data.labels import Labels, shown_label, signs
 from ..data.sources import View
+from ..data.table import joined
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from .building import known_by
@@ -99,8 +100,27 @@ def identified(model: Model, spec: DataSpec) -> Model:
 def _opened(model: Model, spec: DataSpec) -> Dataset:
     """Rows in the schema of a model."""
     spec = spec if model.class_weight is None else spec._replace(in_memory=True)
+    spec = _without_absent(model, spec) if model.absent else spec
     task = {"regression": "regression", "multilabel": "multilabel"}.get(model.task, "one-vs-rest")
     return open_data(spec, task, model.schema)
+
+
+def _without_absent(model: Model, spec: DataSpec) -> DataSpec:
+    """The rows in memory, with weight 0 and the label of the first class for those that training left out."""
+    assert model.classes is not None
+    X, y, weight = spec.X, spec.y, spec.weight
+    if spec.named:
+        table = joined(list(scan(spec, model.schema)))
+        X, y, weight = table.X, table.y, table.weight
+    absent, classes = Labels(model.absent), Labels(model.classes)
+    y = np.array(y)
+    out = absent.encode(absent.alike(y)) >= 0
+    first = np.flatnonzero(classes.encode(classes.alike(y)) == 0)
+    if not out.any() or not first.size:
+        return spec
+    y[out] = y[first[0]]
+    weight = np.where(out, 0.0, 1.0 if weight is None else np.asarray(weight))
+    return spec._replace(X=X, y=y, weight=weight, in_memory=None, memory_budget=None)
 
 
 def _verification(

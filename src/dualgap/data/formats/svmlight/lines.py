@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import NamedTuple, NoReturn
 
 from ...words import fault_of
@@ -65,26 +66,27 @@ def parse_line(line: bytes, allowed: Range, *, words: bool = False, sets: bool =
             f"byte 0x{odd[0][0]:02x} where text was expected; is this a binary file?",
             _column(line, odd.start()),
         )
-    tokens = list(_TOKEN.finditer(line))
-    if not tokens:
+    tokens = _TOKEN.finditer(line)  # one by one: a line may be long
+    first = next(tokens, None)
+    if first is None:
         return None
     if b":" not in line and not sets:
-        _refuse_table(line, len(tokens))
+        _refuse_table(line, len(line.split(None, 2)))
     place = 0
     seen: set[int] = set()
     indices, values = [], []
     try:
-        place = tokens[0].start()
-        unlabelled = sets and b":" in tokens[0][0]
-        label = 0.0 if unlabelled else _label(tokens[0][0], words, sets)
-        if words and comment and tokens[0].end() == len(line) and not unlabelled:
+        place = first.start()
+        unlabelled = sets and b":" in first[0]
+        label = 0.0 if unlabelled else _label(first[0], words, sets)
+        if words and comment and first.end() == len(line) and not unlabelled:
             raise LineError(
-                f"label {_shown(tokens[0][0] + comment)} ends in a #, which begins a comment; put a blank "
+                f"label {_shown(first[0] + comment)} ends in a #, which begins a comment; put a blank "
                 "before it, or write the label without"
             )
-        entries = tokens if unlabelled else tokens[1:]
-        grouped = bool(entries) and entries[0][0].startswith(b"qid:")
-        for token in entries[grouped:]:
+        second = first if unlabelled else next(tokens, None)
+        grouped = second is not None and second[0].startswith(b"qid:")
+        for token in tokens if grouped or second is None else chain([second], tokens):
             place = token.start()
             index, value = _entry(token[0])
             if not allowed.low <= index <= allowed.high:

@@ -23,7 +23,7 @@ import numpy as np
 
 from ....runtime.arrays import Offsets
 from ....runtime.errors import InputError
-from ...memory import available_memory
+from ...memory import available_memory, columns_take, widest
 from ...table import Table, csr_over
 from ...words import Vocabulary
 from .. import ZeroBased
@@ -32,7 +32,7 @@ from .lines import LineError, Range, parse_line
 from .pieces import HIGHEST, Part, PieceError, parse_piece
 from .words import has_words, parse_words
 
-_VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
+_SHARE = 0.8  # of the free memory that rows may take
 _MEND = "raise n_features (--n-features) or mend the line"
 
 
@@ -71,10 +71,13 @@ def read_svmlight(
     """
     path = Path(path)
     allowed = _allowed(n_features, zero_based, too_wide)
-    found = _Gathered(shown(path))
-    for part, done in _parts(path, allowed, threads, sets=label_sets):
-        found.add(part, done)
-    return _assemble(path, found, n_features, zero_based, too_wide, label_sets)
+    found = _Gathered(shown(path), int(_SHARE * available_memory()))
+    try:
+        for part, done in _parts(path, allowed, threads, sets=label_sets):
+            found.add(part, done)
+        return _assemble(path, found, n_features, zero_based, too_wide, label_sets)
+    except MemoryError:
+        raise found.too_many() from None
 
 
 def stream_svmlight(
@@ -167,8 +170,8 @@ def _parts(
 class _Gathered:
     """The rows read so far, in arrays with room to spare (untouched memory takes no space)."""
 
-    def __init__(self, name: str) -> None:
-        self.words, self.name = Vocabulary(), name
+    def __init__(self, name: str, most: int) -> None:
+        self.words, self.name, self.most = Vocabulary(), name, most
         self.rows = self.entries = self.lines = self.qids = 0
         self.lowest, self.highest = HIGHEST + 1, -1
         self.labels, self.values = np.empty(0), np.empty(0)
@@ -178,6 +181,8 @@ class _Gathered:
     def add(self, part: Part, done: float) -> None:
         """Append the rows of the next piece."""
         rows, entries = self.rows + part.labels.size, self.entries + part.values.size
+        if 16 * rows + 12 * entries + 8 * (self.lines + part.lines - rows) > self.most:
+            raise self.too_many()
         for name, needed in (("labels", rows), ("ends", rows), ("columns", entries), ("values", entries)):
             array: Any = getattr(self, name)
             if array.size < needed:
@@ -191,6 +196,14 @@ class _Gathered:
         self.rows, self.entries, self.lines = rows, entries, self.lines + part.lines
         self.lowest, self.highest = min(self.lowest, part.lowest), max(self.highest, part.highest)
         self.qids += part.qids
+
+    def too_many(self) -> InputError:
+        """The error that memory does not hold them."""
+        return InputError(
+            f"{self.name}: its rows do not fit into memory ({self.rows:,} rows with {self.entries:,} entries "
+            f"in {self.lines:,} lines, and more to come); make a store of it with `dualgap convert`, which "
+            "can be trained from disk"
+        )
 
     def close(self) -> None:
         """Give back the room to spare."""
@@ -283,14 +296,12 @@ def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features!r} must be at least 1")
     base = int(zero_based != "yes")  # with "auto", the last index of text that counts from 1
-    widest = min(max(10**9, available_memory() // 2) // (8 * _VECTORS), HIGHEST)
+    most = min(widest(available_memory()), HIGHEST)
 
     def hugeness(width: int) -> str:
         return (
-            f"means {width} columns, which take about {8 * _VECTORS * width / 1e9:.3g} GB to train; "
-            "--n-features N "
-            "finds wrong indices (those beyond N), and hashing (index modulo 2**24, say) makes do with "
-            "fewer columns"
+            f"means {columns_take(width)}; --n-features N finds wrong indices (those beyond N), and hashing "
+            "(index modulo 2**24, say) makes do with fewer columns"
         )
 
     def complaint(index: int) -> str:
@@ -300,6 +311,6 @@ def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
             return f"index {index} is beyond the {n_features} features; {too_wide}"
         return f"index {index} {hugeness(index + 1 - base)}"
 
-    if n_features is not None and n_features > widest:
+    if n_features is not None and n_features > most:
         raise InputError(f"n_features={n_features} {hugeness(n_features)}")
-    return Range(int(zero_based == "no"), (n_features or widest) - 1 + base, complaint)
+    return Range(int(zero_based == "no"), (n_features or most) - 1 + base, complaint)
