@@ -448,7 +448,7 @@ def test_columns_of_different_scales_are_named_as_the_cause(tmp_path: Path, fork
     )
     even = forks("train", data, "-o", tmp_path / "m", "--tol", "0", "--max-epochs", "2", "--solver", "dcd")
     assert "scale" not in even.out
-    assert "raise max_epochs or loosen the gap" in even.out
+    assert "raise --max-epochs or loosen the gap" in even.out
 
 
 @pytest.mark.data
