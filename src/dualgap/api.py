@@ -196,20 +196,12 @@ def fit(
     if outcome.remark:
         warnings.warn(outcome.remark, TrivialModelWarning, stacklevel=2)
     found = run.named(outcome)
-    if _ended_unasked(found, tol, max_epochs, stall):
-        from sklearn.exceptions import ConvergenceWarning
-
-        warnings.warn(
-            f"fit ended at a relative gap of {found.certificate.relative_gap:.3g} after {found.epochs:.4g} "
-            f"epochs, above tol={tol:g}: its objective may be up to that fraction above the minimum. "
-            f"{found.advice}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    if ended_unasked(found, tol, max_epochs, stall):
+        warn_unconverged("fit", found, tol)
     return found
 
 
-def _ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall: Any) -> bool:
+def ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall: Any) -> bool:
     """Whether a run ended above its tolerance by a limit that nobody set: who sets one expects it."""
     if outcome.converged or tol == 0.0:
         return False
@@ -220,6 +212,19 @@ def _ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall
         "rounding": True,
     }
     return unasked.get(outcome.reason.name, False)
+
+
+def warn_unconverged(who: str, outcome: Outcome, tol: float, stacklevel: int = 3) -> None:
+    """Warn the caller of ``who`` of a run that ended above its tolerance, with the likely cause."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    warnings.warn(
+        f"{who} ended at a relative gap of {outcome.certificate.relative_gap:.3g} after {outcome.epochs:.4g} "
+        f"epochs, above tol={tol:g}: its objective may be up to that fraction above the minimum. "
+        f"{outcome.advice}",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
 
 
 @cache

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .api import fit, job
+from .api import ended_unasked, fit, job, warn_unconverged
 from .core.problem import Certificate
 from .data.chunks import Chunk, Feed, OnDisk
 from .data.dataset import Dataset
@@ -184,6 +184,8 @@ def one_vs_rest(
     classes = [data.labels.classes[k] for k in found]
     for remark in remarks_on_classes(classes, list(found.values())):
         warnings.warn(remark, TrivialModelWarning, stacklevel=2)
+    limits = [bound.arguments[name] for name in ("tol", "max_epochs", "stall")]
+    _warn_of_the_worst(found, data.labels, *limits)
     many = OneVsRest(np.asarray(data.labels.classes), [found[k] for k in runs.positive], data)
     if many.without_positives:
         warnings.warn(many.remark, TrivialModelWarning, stacklevel=2)
@@ -197,6 +199,15 @@ def _task(given: Mapping[str, Any]) -> str:
         return "multilabel" if is_label_matrix(given["y"]) else "one-vs-rest"
     wanted: str = one_of("task", task, ("classification", "multilabel"))
     return "one-vs-rest" if wanted == "classification" else wanted
+
+
+def _warn_of_the_worst(found: dict[int, Outcome], labels: Labels, tol: float, *limits: Any) -> None:
+    """Warn of the class that ended furthest from its tolerance, by a limit that nobody set."""
+    behind = [k for k, outcome in found.items() if ended_unasked(outcome, tol, *limits)]
+    if behind:
+        worst = max(behind, key=lambda k: found[k].certificate.relative_gap)
+        which = f"{len(behind)} of {len(found)} classes; the worst is {shown_label(labels.classes[worst])}"
+        warn_unconverged(f"one_vs_rest ({which})", found[worst], tol, stacklevel=4)
 
 
 def remarks_on_classes(classes: Sequence[Any], outcomes: Sequence[Result]) -> list[str]:

@@ -171,7 +171,7 @@ class _Training(NamedTuple):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
-                warnings.filterwarnings("ignore", message="fit ended at a relative gap")  # and this
+                warnings.filterwarnings("ignore", message="(fit|one_vs_rest).* ended at a relative gap")
                 warnings.simplefilter("always", CheckpointWarning)
                 warnings.showwarning = lambda message, *_: warn(str(message))
                 return self._fit_classes() if is_one_vs_rest(self.data) else self._fit()
