@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import dualgap
 from dualgap.files import Model
 from dualgap.models.card import card
-from dualgap.models.saving import header_of
+from dualgap.models.saving import VERSION, header_of
 from dualgap.runtime.archive import read_archive, worded, write_archive
 from dualgap.runtime.errors import InputError
 
@@ -129,7 +129,7 @@ def one_line(error: InputError, became: str) -> str:
 
 def check(name: str, original: Path, copy: Path, header: dict[str, Any]) -> str:
     """What becomes of a model whose header is another."""
-    _, arrays = read_archive(original, "dualgap model", 2)
+    _, arrays = read_archive(original, "dualgap model", VERSION)
     write_archive(copy, header, arrays)
     try:
         loaded = Model.load(copy)
@@ -158,7 +158,7 @@ def check(name: str, original: Path, copy: Path, header: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_value_in_any_field(saved: dict[str, Path], tmp_path: Path, name: str) -> None:
-    header, _ = read_archive(saved[name], "dualgap model", 2)
+    header, _ = read_archive(saved[name], "dualgap model", VERSION)
     paths = places(header)
     became: dict[str, int] = {}
 
@@ -198,7 +198,7 @@ def test_any_value_in_any_field(saved: dict[str, Path], tmp_path: Path, name: st
     "text", ["NaN", "-Infinity", "1e999", "9" * 5000, "[" * 100_000, '"\\ud800"', "{", ""]
 )
 def test_json_that_is_none(saved: dict[str, Path], tmp_path: Path, field: str, text: str) -> None:
-    header, _ = read_archive(saved["two classes"], "dualgap model", 2)
+    header, _ = read_archive(saved["two classes"], "dualgap model", VERSION)
     header[field] = "PLACE"
     told = json.dumps(header).replace('"PLACE"', text)
     with zipfile.ZipFile(saved["two classes"]) as old, zipfile.ZipFile(tmp_path / "m", "w") as new:
@@ -212,7 +212,7 @@ def test_json_that_is_none(saved: dict[str, Path], tmp_path: Path, field: str, t
 def test_the_test_can_fail(saved: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the check of the header, odd values give tracebacks or are taken for others."""
     monkeypatch.setattr("dualgap.models.saving.check_header", lambda header, arrays: None)
-    header, _ = read_archive(saved["two classes"], "dualgap model", 2)
+    header, _ = read_archive(saved["two classes"], "dualgap model", VERSION)
     failed = 0
     for field, value in (
         ("C", 10**400),
@@ -235,7 +235,7 @@ def test_the_test_can_fail(saved: dict[str, Path], tmp_path: Path, monkeypatch: 
 def test_absent_labels_that_cannot_be(
     saved: dict[str, Path], tmp_path: Path, name: str, absent: list[Any]
 ) -> None:
-    header, _ = read_archive(saved[name], "dualgap model", 2)
+    header, _ = read_archive(saved[name], "dualgap model", VERSION)
     assert check(name, saved[name], tmp_path / "m", {**header, "absent": absent}) == "refused"
     harmless = {"absent": [7]} if name == "two classes" else {}
     assert check(name, saved[name], tmp_path / "m", {**header, **harmless}) == "true"

@@ -25,6 +25,7 @@ from dualgap.data.fingerprint import (
     values_by_hash,
 )
 from dualgap.files import Model, Proof, load_model, save_model
+from dualgap.models.saving import VERSION
 from dualgap.runtime.archive import read_archive, write_archive
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.writing import check_destination, replacing
@@ -182,7 +183,7 @@ def change_header(file: Path, **changes: Any) -> None:
     [
         ({"C": 2.0}, "checksum"),
         ({"checksum": None}, "checksum"),
-        ({"version": 3, "dualgap": "9.0"}, r"newer dualgap \(9.0\) in format version 3.*upgrade"),
+        ({"version": 4, "dualgap": "9.0"}, r"newer dualgap \(9.0\) in format version 4.*upgrade"),
         ({"version": "1"}, "not a dualgap model"),
         ({"format": "something else"}, "not a dualgap model"),
     ],
@@ -445,7 +446,7 @@ def test_values_go_where_rows_of_their_hash_are(words: list[int], data: Any) -> 
 def test_duals_that_are_no_matrix_are_refused(tmp_path: Path, name: str, array: list[Any]) -> None:
     dual = sp.csr_array(([0.5, 0.5, 0.5], [0, 1, 2], [0, 2, 3, 3]), shape=(3, 6))
     save_model(tmp_path / "m", model(k=3, dual=dual, dual_hashes=None))
-    header, arrays = read_archive(tmp_path / "m", "dualgap model", 2)
+    header, arrays = read_archive(tmp_path / "m", "dualgap model", VERSION)
     write_archive(tmp_path / "m", header, {**arrays, name: np.array(array, arrays[name].dtype)})
     with pytest.raises(InputError, match="not a valid dualgap model"):
         load_model(tmp_path / "m")

@@ -17,7 +17,7 @@ from dualgap.cli import _run
 from dualgap.core.losses import LOSSES
 from dualgap.files import DataSpec, Model, Store, write_store, write_svmlight
 from dualgap.models.card import FORMULAS
-from dualgap.models.saving import header_of, load_model
+from dualgap.models.saving import VERSION, header_of, load_model
 from dualgap.runtime.archive import read_archive, write_archive
 from dualgap.runtime.errors import InputError
 
@@ -239,9 +239,9 @@ def test_files_of_the_first_version_are_read(tmp_path: Path) -> None:
     X, y = rows()
     model = dualgap.fit(X, y).model
     model.save(tmp_path / "m")
-    header, arrays = read_archive(tmp_path / "m", "dualgap model", 2)
+    header, arrays = read_archive(tmp_path / "m", "dualgap model", VERSION)
     header["version"] = 1
-    for name in ("class_weight", "trained"):
+    for name in ("class_weight", "trained", "scale"):
         del header[name]
     del header["solver"]["auto_reason"]
     header["proofs"][0]["steps"] = header["proofs"][0].pop("visits")

@@ -41,10 +41,14 @@ def inspect_model(file: Path, *, as_json: bool, quiet: bool) -> None:
 def _origin(model: Model) -> Lines:
     """What it was trained for, on what, by which solver."""
     from ..data.labels import listed, shown_label
+    from ..models.building import scale_words
     from ..models.card import objective
 
     task = model.task
-    if model.classes is not None and len(model.classes) == 2:
+    if model.multilabel:
+        assert model.classes is not None
+        task = f"{task} of {len(model.classes)} labels ({listed(model.classes, _CLASSES)})"
+    elif model.classes is not None and len(model.classes) == 2:
         task = f"{task} of {' and '.join(map(shown_label, model.classes))}"
     elif model.classes is not None:
         count = len(model.classes)
@@ -61,6 +65,8 @@ def _origin(model: Model) -> Lines:
         lines.append(("class weights", ", ".join(f"{shown_label(key)}: {value:g}" for key, value in factors)))
     if model.zero_based is not None:
         lines.append(("indices", f"count from {0 if model.zero_based else 1} in the training file"))
+    if model.scale is not None:
+        lines.append(("scale", scale_words(model.scale)))
     if model.expand is not None:
         width = counted(model.n_columns, "column")
         lines.append(("expansion", f"{model.expand}, from {width} to 2^{model.hash_bits}"))

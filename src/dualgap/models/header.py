@@ -53,7 +53,7 @@ _FIELDS = {
     "format": TEXT,
     "version": COUNT,
     "dualgap": TEXT,
-    "task": one_of("classification", "regression"),
+    "task": one_of("classification", "regression", "multilabel"),
     "loss": {"name": TEXT, "parameters": Each(NUMBER, named=True)},
     "bias": {"kind": TEXT, "rho": EXTENDED},
     "C": EXTENDED,
@@ -75,6 +75,7 @@ _FIELDS = {
     "rows": Optional({"in_order": Optional(TEXT), "in_any_order": Optional(TEXT)}),
     "zero_based": Optional(FLAG),
     "feature_names": Optional(Each(TEXT)),
+    "scale": Optional(TEXT),
     "expansion": Optional({"name": TEXT, "hash_bits": Optional(COUNT), "n_inputs": COUNT}),
 }
 _REQUIRED = ("classes", "fingerprint", "zero_based", "feature_names")  # null where there are none
@@ -94,6 +95,7 @@ def check_header(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
         raise ValueError(f"n_samples={header['n_samples']}, n_features={header['n_features']}")
     _check_arrays(header, arrays)
     _check_columns(header)
+    _check_scale(header, arrays)
     _check_classes(header, arrays["coef"].shape[0])
 
 
@@ -106,7 +108,7 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
         "dual_rows": "<i8",
         "dual_values": "<f8",
     }
-    known["dual_hashes"] = "<u8"
+    known |= {"dual_hashes": "<u8", "scale": "<f8"}
     for name, layout in arrays.items():
         if name not in known:
             raise ValueError(f"it has an array {shown(name)}, which is not known")
@@ -141,11 +143,26 @@ def _check_columns(header: dict[str, Any]) -> None:
         raise ValueError(f"there are {len(names)} feature names for {inputs} columns")
 
 
+def _check_scale(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
+    """Refuse a scale that is none, or divisors of columns that do not go with it."""
+    from ..data.scaling import MAX_ABS, scale_name
+
+    scale, expansion = header.get("scale"), header.get("expansion")
+    if scale is not None and scale_name(scale) != scale:
+        raise ValueError(f"scale={shown(scale)}")
+    inputs = header["n_features"] if expansion is None else expansion["n_inputs"]
+    expected = (inputs,) if scale == MAX_ABS else None
+    found = arrays["scale"].shape if "scale" in arrays else None
+    if found != expected:
+        raise ValueError(f"divisors of columns have shape {found} for scale={shown(scale)}, not {expected}")
+
+
 def _check_classes(header: dict[str, Any], k: int) -> None:
     """Refuse classes and weights for them that do not go with k rows of coefficients."""
     classes, factors = header["classes"], header.get("class_weight")
     count = None if classes is None else len(classes)
-    if count != (max(k, 2) if header["task"] == "classification" else None):
+    expected = {"classification": max(k, 2), "multilabel": k if k > 1 else 0, "regression": None}
+    if count != expected[header["task"]]:
         raise ValueError(f"classes {shown(classes)} do not go with {k} rows of a {header['task']} model")
     if classes is None and header.get("absent"):
         raise ValueError(f"absent={shown(header['absent'])} are labels, and a regression model has none")

@@ -4,17 +4,21 @@
 array            content
 ===============  ===============================================================================
 ``coef``         float64, shape (k, d): one row for two classes and for regression, else one a class
+                 or label
 ``intercept``    float64, shape (k,)
 ``dual_starts``  the nonzero duals of all k rows, as the three arrays of a CSR matrix of shape
 ``dual_rows``    (k, n); left out where the model was saved without duals
 ``dual_values``
 ``dual_hashes``  uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in
-                 fingerprint.py), whose target is -1 or +1 for two classes and else the class's
-                 number
+                 fingerprint.py), whose target is -1 or +1 for two classes and else the number of
+                 the class, or of the set of labels among all sets that the rows have
+``scale``        float64, shape (columns before any expansion,): what each column is divided by,
+                 where ``scale`` in the header is "max-abs"
 ===============  ===============================================================================
 
 The header (``header.py``) has a proof for each row of ``coef``, or none at all. Version 1 had ``steps`` in it
-for ``visits``, and neither class weights nor what the model was trained on and when.
+for ``visits``, and neither class weights nor what the model was trained on and when. Version 2 had
+neither a scale nor multilabel models.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from .header import check_header
 from .model import Model, Proof
 
 FORMAT = "dualgap model"
-VERSION = 2
+VERSION = 3
 
 
 def save_model(path: str | os.PathLike[str], model: Model) -> None:
@@ -53,6 +57,8 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         arrays["dual_values"] = dual.data.astype("<f8")
         if hashes is not None:
             arrays["dual_hashes"] = np.asarray(hashes, "<u8")
+    if model.scale_columns is not None:
+        arrays["scale"] = np.asarray(model.scale_columns, "<f8")
     write_archive(path, header_of(model), arrays)
 
 
@@ -93,6 +99,7 @@ def header_of(model: Model) -> dict[str, Any]:
         "rows": {"in_order": model.rows_in_order, "in_any_order": model.rows_in_any_order},
         "zero_based": model.zero_based,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
+        "scale": model.scale,
         "expansion": None
         if model.expand is None
         else {"name": model.expand, "hash_bits": model.hash_bits, "n_inputs": model.n_inputs},
@@ -131,6 +138,8 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         expand=expansion.get("name"),
         hash_bits=expansion.get("hash_bits"),
         n_inputs=expansion.get("n_inputs"),
+        scale=header.get("scale"),
+        scale_columns=_scale_columns(arrays),
         rows_in_order=rows.get("in_order"),
         rows_in_any_order=rows.get("in_any_order"),
         dual_hashes=hashes,
@@ -141,6 +150,14 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         trained=trained.get("date"),
         written_by=header["dualgap"],
     )
+
+
+def _scale_columns(arrays: dict[str, Any]) -> Any:
+    """What columns are divided by, or None."""
+    columns = arrays.get("scale")
+    if columns is not None and not (np.isfinite(columns) & (columns > 0.0)).all():
+        raise ValueError("the divisors of columns are not all positive numbers")
+    return columns
 
 
 def _duals(arrays: dict[str, Any], shape: tuple[int, int]) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ indices in any order. ``qid:`` is ignored, and the result says so. Labels are nu
 
 Compiled code parses the pieces of a file, several at a time (``pieces``). It leaves a line with anything
 unusual in it to ``lines``, whose first purpose is to explain what is wrong. Both take exactly the same
-numbers: those of Python's ``float()``. ``words`` is the way to them for text whose labels are words.
+numbers: those of Python's ``float()``. ``words`` is the way to them for text whose labels are words or sets.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ def read_svmlight(
     zero_based: ZeroBased = "auto",
     threads: int | None = None,
     too_wide: str = _MEND,
+    label_sets: bool = False,
 ) -> Table:
     """Read svmlight text, plain or compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``); ``-`` is the standard
     input.
@@ -58,6 +60,8 @@ def read_svmlight(
         How many parse; by default as many as the process may use. They make no difference to the result.
     too_wide : str
         What the error about an index beyond ``n_features`` tells the user to do.
+    label_sets : bool
+        A row may have any number of labels, with commas between them (``1,5,7``); ``y`` has them as text.
 
     Returns
     -------
@@ -69,9 +73,9 @@ def read_svmlight(
     allowed = _allowed(n_features, zero_based, too_wide)
     found = _Gathered(shown(path), int(_SHARE * available_memory()))
     try:
-        for part, done in _parts(path, allowed, threads):
+        for part, done in _parts(path, allowed, threads, sets=label_sets):
             found.add(part, done)
-        return _assemble(path, found, n_features, zero_based, too_wide)
+        return _assemble(path, found, n_features, zero_based, too_wide, label_sets)
     except MemoryError:
         raise found.too_many() from None
 
@@ -84,6 +88,7 @@ def stream_svmlight(
     threads: int | None = None,
     too_wide: str = _MEND,
     block: int | None = None,
+    label_sets: bool = False,
 ) -> Iterator[Table]:
     """The rows of a file in blocks of some megabytes of text (``block`` bytes), in bounded memory.
 
@@ -95,7 +100,7 @@ def stream_svmlight(
     allowed = _allowed(n_features, zero_based, too_wide)
     base = int(zero_based == "no")
     row, line = 0, 1
-    for part, done in _parts(path, allowed, threads, block):
+    for part, done in _parts(path, allowed, threads, block, label_sets):
         columns = part.columns
         columns -= np.uint32(base)
         width = part.highest + 1 - base if n_features is None else n_features + int(zero_based == "auto")
@@ -115,18 +120,23 @@ def stream_svmlight(
         line += part.lines
 
 
-def counts_from_zero(path: Path) -> bool:
+def counts_from_zero(path: Path, label_sets: bool = False) -> bool:
     """Whether there is an index 0 in the text."""
-    return any(part.lowest == 0 for part, _ in _parts(path, _allowed(None, "auto", _MEND), None))
+    parts = _parts(path, _allowed(None, "auto", _MEND), sets=label_sets)
+    return any(part.lowest == 0 for part, _ in parts)
 
 
 def _parts(
-    path: Path, allowed: Range, threads: int | None = None, size: int | None = None
+    path: Path,
+    allowed: Range,
+    threads: int | None = None,
+    size: int | None = None,
+    sets: bool = False,
 ) -> Iterator[tuple[Part, float]]:
     """The pieces of a file, parsed in threads, in order; each with the share of the file read so far."""
     threads = threads or len(os.sched_getaffinity(0))
     line = 1
-    words: bool | None = None  # not known before the first row
+    words: bool | None = sets or None  # not known before the first row
     waiting: deque[tuple[Piece, Future[Part]]] = deque()
 
     def finished() -> tuple[Part, float]:
@@ -146,7 +156,7 @@ def _parts(
         try:
             for piece in pieces(path, size):
                 words = has_words(piece.text) if words is None else words
-                parse = parse_words if words else parse_piece
+                parse = partial(parse_words, sets=sets) if words else parse_piece
                 waiting.append((piece, pool.submit(parse, piece.text, allowed)))
                 if len(waiting) > threads or path == STDIN:
                     yield finished()
@@ -218,7 +228,7 @@ def _enlarged(array: Any, needed: int, done: float) -> Any:
 
 
 def _assemble(
-    path: Path, found: _Gathered, n_features: int | None, zero_based: ZeroBased, too_wide: str
+    path: Path, found: _Gathered, n_features: int | None, zero_based: ZeroBased, too_wide: str, sets: bool
 ) -> Table:
     if found.rows == 0:
         raise InputError(f"{shown(path)}: no rows in it, only blank lines or comments")
@@ -233,7 +243,9 @@ def _assemble(
     if n_features is not None and width > n_features:  # only now is it known that indices count from 0
         row = int(np.searchsorted(found.ends, np.argmax(found.columns >= n_features), side="right"))
         line = row + 1 + int(np.searchsorted(gaps, row, side="right"))
-        _complain_about(path, line, _allowed(n_features, "yes", too_wide), found.words.names is not None)
+        _complain_about(
+            path, line, _allowed(n_features, "yes", too_wide), found.words.names is not None, sets
+        )
     found.columns -= np.uint32(base)
     starts = np.concatenate([[0], found.ends])
     notes = []
@@ -259,7 +271,7 @@ def _qid_notes(qids: int) -> tuple[str, ...]:
     return (f"qid ignored on {qids} lines: rows are not grouped into queries",) if qids else ()
 
 
-def _complain_about(path: Path, line: int, allowed: Range, words: bool) -> None:
+def _complain_about(path: Path, line: int, allowed: Range, words: bool, sets: bool) -> None:
     """Raise the error for a line, with its column; the line is read again for that, where the file can be."""
     before = 0
     for piece in () if read_once(path) else pieces(path):
@@ -268,7 +280,8 @@ def _complain_about(path: Path, line: int, allowed: Range, words: bool) -> None:
             number = line - before - 1
             first = int(ends[number - 1]) + 1 if number else 0
             try:
-                parse_line(piece.text[first : ends[number]].tobytes(), allowed, words=words)
+                text = piece.text[first : ends[number]].tobytes()
+                parse_line(text, allowed, words=words, sets=sets)
             except LineError as error:
                 raise InputError(f"{path}, line {line}, column {error.column}: {error}") from None
             break
