@@ -36,7 +36,7 @@ from .training.stopping import (
     TimeLimit,
 )
 from .training.validation import Validation
-from .warm_starts import run_to_resume, starting_point
+from .warm_starts import run_to_resume, second_order_first, starting_point
 
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
 
@@ -68,7 +68,13 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     checkpoint = [] if given["checkpoint"] is None else [Checkpoint(given["checkpoint"], every)]
     names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options", "validation")
     limits = Limits(given["max_epochs"], given["max_visits"], given["time_limit"])
-    task = prepare(data_of(given), limits=limits, **{name: given[name] for name in names})
+    resume = run_to_resume(given["resume"], given["warm"])
+    task = prepare(
+        data_of(given),
+        limits=limits,
+        second_first=second_order_first(given["warm"], resume),
+        **{name: given[name] for name in names},
+    )
     rules, problem = task.rules, task.problem
     if task.validate is not None:
         rules = rules | NotImproving(whole("patience", given["patience"], 1))
@@ -87,7 +93,7 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
         measures=[_measure(each) for each in measures],
         validate=task.validate,
         warm=starting_point(given["warm"], task.classes, problem),
-        resume=run_to_resume(given["resume"], given["warm"]),
+        resume=resume,
         auto_reason=task.auto_reason,
         compile_seconds=watch.elapsed().compiling,
     )
@@ -169,6 +175,7 @@ def prepare(
     seed: int,
     options: dict[str, Any],
     validation: Any = None,
+    second_first: bool = False,
 ) -> Task:
     """Check everything; nothing is computed yet that takes long."""
     tol, seed = number("tol", tol, zero=True), check_seed(seed)
@@ -190,7 +197,7 @@ def prepare(
         source.check = problem.check_targets
     trainer: AnySolver
     if name == "auto":
-        trainer, why = switching(problem, seed)
+        trainer, why = switching(problem, seed, second_first)
     else:
         trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
     if name != "auto":

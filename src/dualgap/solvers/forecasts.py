@@ -26,7 +26,17 @@ MOST_DECADES = 1e4  # of the gap, that a method of second order takes more steps
 TALL, SQUARE = 150, 5  # rows a column
 CURVED_WITH_KINKS = 0.4  # the part of the rows that Newton's method has in its products
 INTERIOR_STEPS = 12.0
-ITERATED_STEP = 100.0  # nanoseconds for a dual step without a closed form
+ITERATED_STEP = 250.0  # nanoseconds for a dual step without a closed form
+# Nanoseconds for a row in a step of Newton's method: its slope, curvature and loss along the way, several
+# times; as much again where a free bias is fitted; more where these are no lines and parabolas.
+ROW, ITERATED_ROW = 50.0, 290.0
+INTERIOR_ROW = 100.0  # in a step of interior points, for each part of the loss
+EPOCH = 2e5  # nanoseconds for moving the centre of a free bias
+STEP = 1e5  # nanoseconds for a step of Newton's method, whatever the size
+MOST_EPOCHS = 4.0  # of coordinate descent on a smooth loss, for each decade of the gap; a run may show more
+MOST_EPOCHS_WITH_RAMPS = 6.0  # the same for losses made of lines and parabolas
+CRAWL, CRAWLING_EPOCHS = 1e4, 30.0  # but of more rows than w can separate, where so little regularises
+HARD = 30.0  # curvature of the loss over that of the regulariser, from which on steps do not become more
 
 
 class Forecast(NamedTuple):
@@ -37,6 +47,9 @@ class Forecast(NamedTuple):
     smooth: bool
     ramps: int  # 0: the loss is not made of lines and parabolas
     condition: float  # a bound on the condition of the Hessian, where the loss is smooth
+    strength: float = inf  # C |x|^2 times the largest curvature of the loss, for a row of average length
+    free: bool = False  # the bias is not regularised
+    quadratic: bool = False  # the loss is a parabola: one step of second order is enough
 
     @classmethod
     def of(cls, problem: Problem) -> Forecast:
@@ -45,7 +58,10 @@ class Forecast(NamedTuple):
         ramps = len(loss.ramps(np.zeros(0)))
         smooth = isfinite(loss.smoothness)
         condition = 1.0 + loss.smoothness * problem.mean_square / problem.lam if smooth else inf
-        return cls(Size.of(problem), isinstance(rows, CSR), smooth, ramps, condition)
+        strength = loss.smoothness * problem.mean_square * problem.C if smooth else inf
+        sparse = isinstance(rows, CSR)
+        free = problem.bias.free
+        return cls(Size.of(problem), sparse, smooth, ramps, condition, strength, free, loss.quadratic)
 
     @property
     def evaluation(self) -> float:
@@ -54,21 +70,36 @@ class Forecast(NamedTuple):
 
     def work(self, name: str, counts: Counts, evaluations: int) -> float:
         """The work that a solver has done."""
-        second = self.entry * counts.entries + 5.0 * counts.visits
-        return evaluations * self.evaluation + (self.coordinates(counts) if name == "dcd" else second)
+        done = self.coordinates(counts)
+        if name != "dcd":
+            row = self.newton_row if name == "newton" else INTERIOR_ROW * self.ramps
+            done = self.entry * counts.entries + counts.updates * row * self.size.n
+        return evaluations * self.evaluation + done
 
     def coordinates(self, counts: Counts) -> float:
-        """Of visits by coordinate descent; a dual step without a closed form takes longer."""
-        return self.size.training_cost(counts) + (0.0 if self.ramps else ITERATED_STEP * counts.visits)
+        """Of visits by coordinate descent; a dual step without a closed form takes longer, and the centre of
+        a free bias moves after each epoch.
+        """
+        step = 0.0 if self.ramps else ITERATED_STEP
+        step += EPOCH / self.size.epoch_size if self.free else 0.0
+        return self.size.training_cost(counts) + step * counts.visits
 
     def prior(self, name: str, gap: float, tol: float) -> float:
         """The work that a solver is expected to need from a relative gap to another."""
         decades = log10(min(max(gap / tol, 1.0), MOST_DECADES))
         if name == "dcd":
-            return (2.0 + 4.0 * decades) * (self.coordinates(self.size.epoch) + 0.3 * self.evaluation)
+            epochs = 2.0 + 4.0 * decades
+            if self.smooth:
+                crawls = self.strength >= CRAWL and self.size.n >= 2 * self.size.d
+                slope, most = (2.0, MOST_EPOCHS_WITH_RAMPS) if self.ramps else (1.0, MOST_EPOCHS)
+                most = CRAWLING_EPOCHS if crawls else most
+                epochs = 1.0 + decades * min(1.0 + slope * self.strength**0.5, most)
+            return epochs * (self.coordinates(self.size.epoch) + 0.3 * self.evaluation)
         if name == "interior-point":
             return INTERIOR_STEPS * self.interior_step
-        steps = 1.5 + 0.7 * decades
+        steps = 1.5 + decades * (0.15 + 0.2 * log10(1.0 + 30.0 * min(self.strength, HARD)))
+        if self.quadratic:
+            steps = 2.0  # one, of more products than others
         if not self.smooth:  # the more rows a column, the sooner it is known which ones matter
             ratio = self.size.n / self.size.d
             steps = (3.0 if ratio >= TALL else 6.0 if ratio >= SQUARE else 9.0) * (1.0 + 0.7 * decades)
@@ -93,14 +124,21 @@ class Forecast(NamedTuple):
             products, factors = 3.0, min(whole, EFFORT * nnz) + d**3 / (3.0 * FLOPS)
         elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * nnz:
             products, factors = 1.0, cost(int(curved * n) if d <= n else n, int(curved * nnz), d, self.sparse)
-        return self.evaluation + 2.0 * products * curved * self.entry * nnz + factors + 30.0 * n
+        passes = 2.0 * products * curved * self.entry * nnz
+        return self.evaluation + passes + factors + self.newton_row * n + STEP
+
+    @property
+    def newton_row(self) -> float:
+        """Of a row in a step of Newton's method."""
+        return (ROW if self.ramps else ITERATED_ROW) * (2.0 if self.free else 1.0)
 
     @property
     def interior_step(self) -> float:
         """Of the interior point method: an evaluation, four products, factors, and vectors."""
         n, d, nnz, _ = self.size
         entry = self.entry if self.sparse else BLAS_ENTRY
-        return self.evaluation + 8.0 * entry * nnz + 100.0 * self.ramps * n + cost(n, nnz, d, self.sparse)
+        rows = INTERIOR_ROW * self.ramps * n
+        return self.evaluation + 8.0 * entry * nnz + rows + cost(n, nnz, d, self.sparse)
 
     @property
     def second(self) -> str:
