@@ -28,8 +28,9 @@ CURVED_WITH_KINKS = 0.4  # the part of the rows that Newton's method has in its 
 INTERIOR_STEPS = 12.0
 ITERATED_STEP = 250.0  # nanoseconds for a dual step without a closed form
 # Nanoseconds for a row in a step of Newton's method: its slope, curvature and loss along the way, several
-# times; as much again where a free bias is fitted; more where these are no lines and parabolas.
-ROW, ITERATED_ROW = 50.0, 290.0
+# times; as much again where a free bias is fitted. With kinks, few rows are curved; without, they are lines
+# and parabolas or need exponentials.
+KINKED_ROW, RAMP_ROW, ITERATED_ROW = 50.0, 90.0, 290.0
 INTERIOR_ROW = 100.0  # in a step of interior points, for each part of the loss
 EPOCH = 2e5  # nanoseconds for moving the centre of a free bias
 STEP = 1e5  # nanoseconds for a step of Newton's method, whatever the size
@@ -130,7 +131,8 @@ class Forecast(NamedTuple):
     @property
     def newton_row(self) -> float:
         """Of a row in a step of Newton's method."""
-        return (ROW if self.ramps else ITERATED_ROW) * (2.0 if self.free else 1.0)
+        row = KINKED_ROW if not self.smooth else RAMP_ROW if self.ramps else ITERATED_ROW
+        return row * (2.0 if self.free else 1.0)
 
     @property
     def interior_step(self) -> float:
