@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 import dualgap
 from support.problems import linear_data
@@ -102,7 +104,7 @@ REFUSED = [
     ({"max_visits": 1.5}, "max_visits=1.5 must be a whole number >= 1"),
     ({"max_epochs": "10"}, "max_epochs='10' must be a number"),
     ({"time_limit": [1]}, r"time_limit=\[1\] must be a number"),
-    ({"record_every": "9"}, "record_every='9' must be a whole number"),
+    ({"record_every": "often"}, "record_every='often' must be a number of row visits"),
     ({"validation": 0.5, "patience": "5"}, "patience='5' must be a whole number"),
     ({"validation": np.array([1.0, 2.0])}, "validation y has shape"),
     ({"sample_weight": 2.0}, "sample_weight has shape"),
@@ -315,3 +317,49 @@ def test_no_extra_is_for_nothing() -> None:
         for package in packages:
             name = re.split(r"[\[<>=]", package)[0]
             assert re.search(rf'import {name}\b|"{name}"', sources), f"nothing imports {name}"
+
+
+@pytest.mark.parametrize("solver", ["auto", "dcd", "sdca"])
+def test_the_solver_of_an_outcome_is_the_one_asked_for(solver: str) -> None:
+    """And not what finds its bias."""
+    outcome = dualgap.fit(*linear_data(60, 3, 1), solver=solver, bias="exact")
+    kinds = {"auto": ("DCD", "Newton", "InteriorPoint"), "dcd": ("DCD",), "sdca": ("SDCA",)}
+    assert type(outcome.solver).__name__ in kinds[solver]
+    assert outcome.solver.name == outcome.trace[-1].solver
+
+
+class TestUnknownNames:
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            ("max_epoch", "did you mean 'max_epochs'?"),
+            ("max_iter", "did you mean 'max_epochs'?"),
+            ("random_state", "did you mean 'seed'?"),
+            ("sample_weights", "did you mean 'sample_weight'?"),
+            ("k", "these have: pegasos"),
+        ],
+    )
+    def test_arguments_of_fit_are_suggested_too(self, name: str, meant: str) -> None:
+        with pytest.raises(dualgap.InputError, match=f"has no option '{name}'") as caught:
+            dualgap.fit(X, [1, -1, 1, -1], **{name: 3})
+        assert meant in str(caught.value)
+
+
+class TestConvergenceWarning:
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [1.0, 1e-5, 1e5]
+    y = np.where(np.random.default_rng(1).random(60) < 0.5, 1, -1)
+
+    def test_a_limit_that_nobody_set(self) -> None:
+        told: dict[str, Any] = {"solver": "dcd", "C": 10.0, "tol": 1e-6}
+        with pytest.warns(ConvergenceWarning, match="its columns have norms from") as caught:
+            outcome = dualgap.fit(self.X, self.y, **told)
+        assert caught[0].filename == __file__
+        assert outcome.reason.name in ("max_epochs", "stalled")
+        assert outcome.advice in str(caught[0].message)
+
+    def test_a_limit_that_was_asked_for(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            outcome = dualgap.fit(self.X, self.y, solver="dcd", C=10.0, tol=1e-6, max_epochs=2)
+            assert "Otherwise raise max_epochs" in outcome.advice
+            assert dualgap.fit(self.X / self.X.std(0), self.y).advice == ""

@@ -37,6 +37,8 @@ def fit(
     lam: float | None = None,
     solver: str = "auto",
     tol: float = 1e-3,
+    atol: float | None = None,
+    target: float | None = None,
     bias: str | Bias = "none",
     rho: float = 1.0,
     sample_weight: Any = None,
@@ -49,7 +51,8 @@ def fit(
     seed: int = 0,
     callbacks: Sequence[Callback | Callable[[Record, Run], Any]] = (),
     measures: Sequence[Callable[..., dict[str, float]]] = (),
-    record_every: int | None = None,
+    record_every: int | str | None = None,
+    record_start: bool = False,
     warm: Outcome | Model | Point | None = None,
     resume: Run | Outcome | str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -82,12 +85,18 @@ def fit(
         will do for hyphens, and scikit-learn's names for the same functions: ``"log_loss"``,
         ``"squared_error"``...
     C, lam : float
-        Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="exact"``).
+        Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="none"`` or
+        ``"exact"``).
     solver : str
         ``"auto"`` or one that ``dualgap solvers`` lists.
     tol : float
         The relative gap at which to stop: the objective is then proven to be at most that fraction above its
-        minimum.
+        minimum. With ``atol`` or ``target`` as well, whichever comes first; 0 leaves it to these.
+    atol : float
+        The absolute gap at which to stop, in the form that ``C`` or ``lam`` implies.
+    target : float
+        The objective at which to stop, in that form: "1.01 J_opt" of many papers. A lower bound above it
+        ends the run, too (``reason.name == "unreachable"``).
     bias : {"none", "augmented", "exact"}
         ``"augmented"`` adds a constant feature ``rho``, regularised like the others; ``"exact"`` is not
         regularised.
@@ -115,9 +124,12 @@ def fit(
         Stored in every certified record (a validation error, say). They are given the solver's own point at
         that moment, or with two parameters ``(point, best)`` the best one so far as well. The arrays are the
         solver's: copy what is to be kept.
-    record_every : int
+    record_every : int or str
         Certify after every so many visits, besides the certificates of a schedule that keeps them
-        cheap.
+        cheap; or ``"1000 iterations"`` (an iteration is a batch, where a solver has batches), ``"0.5
+        epochs"``.
+    record_start : bool
+        Put a record of the starting point before all others: epoch 0. Otherwise it changes nothing.
     validation : float, pair (X, y), path or Dataset
         Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for
         ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them
@@ -154,7 +166,9 @@ def fit(
     -------
     Outcome
         ``coef``, ``intercept``, ``dual``, ``certificate``, ``trace``, ``reason``, ``converged``, ``solver``,
-        ``run``. ``model`` is a `Model`, which predicts, is saved and verified. ``trace`` has a `Record` for
+        ``run``, ``advice`` (what to do where it did not converge; where a limit that nobody set ended it, it
+        is a ``ConvergenceWarning`` as well). ``model`` is a `Model`, which predicts, is saved and verified.
+        ``trace`` has a `Record` for
         every certificate. ``dual`` holds one signed number beta_i a
         row: ``w(beta) = C sum_i c_i beta_i x_i``, and the lower bound is ``-C sum_i c_i phi*(-beta_i) - 1/2
         |w(beta)|^2``, which for the hinge, where beta_i lies between 0 and y_i, is ``C sum_i c_i y_i beta_i -
@@ -167,7 +181,31 @@ def fit(
     outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
     if outcome.remark:
         warnings.warn(outcome.remark, TrivialModelWarning, stacklevel=2)
-    return task.named(outcome)
+    found = task.named(outcome)
+    if _ended_unasked(found, tol, max_epochs, stall):
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"fit ended at a relative gap of {found.certificate.relative_gap:.3g} after {found.epochs:.4g} "
+            f"epochs, above tol={tol:g}: its objective may be up to that fraction above the minimum. "
+            f"{found.advice}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def _ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall: Any) -> bool:
+    """Whether a run ended above its tolerance by a limit that nobody set: who sets one expects it."""
+    if outcome.converged or tol == 0.0:
+        return False
+    defaults = {name: _signature().parameters[name].default for name in ("max_epochs", "stall")}
+    unasked: dict[str, bool] = {
+        "max_epochs": max_epochs == defaults["max_epochs"],
+        "stalled": isinstance(stall, str) and stall == defaults["stall"],
+        "rounding": True,
+    }
+    return unasked.get(outcome.reason.name, False)
 
 
 @cache
@@ -191,7 +229,12 @@ def job(
     bound.apply_defaults()
     for name in ("checkpoint", "resume"):
         if bound.arguments[name] is not None:
-            raise InputError(f"{name}={shown(bound.arguments[name])}: only a single run is saved and resumed")
+            given = bound.arguments[name]
+            named = shown(os.fspath(given) if isinstance(given, os.PathLike) else given)
+            raise InputError(
+                f"{name}={named}: only a single run is saved and resumed; train one class at a time, against "
+                "the rest"
+            )
     task, rules, settings, callbacks = prepared_run(bound.arguments)
     if adapt is not None:
         solver, quantum = adapt(task.solver)

@@ -8,6 +8,7 @@ Runs from disk take turns (`training/jobs.py`), and a chunk that has been read s
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,7 +23,7 @@ from .api import fit, job
 from .core.problem import Certificate
 from .data.chunks import Chunk, Feed, OnDisk
 from .data.dataset import Dataset
-from .data.labels import Labels, shown_label, signs
+from .data.labels import Labels, listed, shown_label, signs
 from .data.sources import View
 from .inputs import ARGUMENTS, data_of, held_out, opened
 from .models.building import model_of
@@ -40,6 +41,7 @@ from .training.records import Record
 from .training.run import Run
 from .training.solver import AnySolver
 
+_LISTED = 10  # labels that a remark names
 _KEPT = 3  # chunks that stay for the runs that are behind
 
 
@@ -152,11 +154,24 @@ def one_vs_rest(
         found = runs.from_disk(data.source)
     else:
         found = runs.in_memory(data.source, whole("threads", threads, 1))
-    for k, outcome in found.items():
-        if outcome.remark:
-            about = f"class {shown_label(data.labels.classes[k])}: {outcome.remark}"
-            warnings.warn(about, TrivialModelWarning, stacklevel=2)
+    classes = [data.labels.classes[k] for k in found]
+    for remark in remarks_on_classes(classes, list(found.values())):
+        warnings.warn(remark, TrivialModelWarning, stacklevel=2)
     return OneVsRest(np.asarray(data.labels.classes), [found[k] for k in runs.positive], data)
+
+
+def remarks_on_classes(classes: Sequence[Any], outcomes: Sequence[Result]) -> list[str]:
+    """The remarks on the models of some classes; what is said of several is said once, without figures."""
+    remarked = [(label, one.remark) for label, one in zip(classes, outcomes, strict=True) if one.remark]
+    if len(remarked) == 1:
+        return [f"class {shown_label(remarked[0][0])}: {remarked[0][1]}"]
+    told: dict[str, list[Any]] = {}
+    for label, remark in remarked:
+        told.setdefault(re.sub(r" \([^)]*\)", "", remark), []).append(label)
+    return [
+        f"class{'es' * (len(labels) > 1)} {listed(labels, _LISTED)}: {remark}"
+        for remark, labels in told.items()
+    ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from .data.dataset import Dataset
+from .data.scales import advice
 from .models.building import model_of
 from .models.model import Model
 from .training.outcome import Result
@@ -44,6 +45,19 @@ class Outcome(Result):
             f"<Outcome of {self.solver.name}: {source.n:,} rows, {source.d:,} columns, "
             f"relative gap {gap:.3g}, {self.reason.name}>"
         )
+
+    @property
+    def advice(self) -> str:
+        """What to do about a run that ended above the accuracy asked for: the likely cause, if that is the
+        scale of the data, and the remedy; nothing where it converged. Rows on disk are not read again.
+        """
+        if self.converged:
+            return ""
+        remedy = self.reason.message.partition("; ")[2] or "train longer or try another solver"
+        rows = self.data
+        if rows is None or rows.X is None or not self.problem.source.in_memory or self.expansion is not None:
+            return f"You can {remedy}."
+        return advice(rows.X, remedy)
 
     @cached_property
     def model(self) -> Model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from inspect import signature
 from typing import Any, NamedTuple
@@ -16,8 +16,9 @@ from .core.problem import Form, Point, Problem
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
 from .inputs import data_of, held_out, opened
+from .limits import Limits, parsed_period, period_in_visits, stall_visits
 from .outcome import Outcome
-from .runtime.checks import duration, functions, number, one_of, shown, whole
+from .runtime.checks import duration, flag, functions, number, one_of, shown, whole
 from .runtime.compiling import Stopwatch
 from .runtime.errors import InputError
 from .solvers import check_from_disk, check_regulariser, check_seed, make_solver
@@ -28,13 +29,7 @@ from .training.loop import Measures, Settings
 from .training.outcome import Result
 from .training.patience import GapIsRounding, NotImproving, Stalled
 from .training.solver import AnySolver
-from .training.stopping import (
-    GapBelow,
-    MaxEpochs,
-    MaxVisits,
-    Rules,
-    TimeLimit,
-)
+from .training.stopping import Rules
 from .training.validation import Validation
 from .warm_starts import run_to_resume, second_order_first, starting_point
 
@@ -60,35 +55,39 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     watch = Stopwatch()
     record_every, measures = given["record_every"], given["measures"]
     if record_every is not None:
-        record_every = whole("record_every", record_every, 1)
+        parsed_period(record_every)
     callbacks = functions("callbacks", given["callbacks"], "functions of (record, run)")
     measures = functions("measures", measures, "functions of a Point that return a dict")
     output = one_of("output", given["output"], ("best", "last"))
     every = duration("checkpoint_every", given["checkpoint_every"])
     checkpoint = [] if given["checkpoint"] is None else [Checkpoint(given["checkpoint"], every)]
     names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options", "validation")
-    limits = Limits(given["max_epochs"], given["max_visits"], given["time_limit"])
+    limits = Limits(**{name: given[name] for name in Limits._fields})
     resume = run_to_resume(given["resume"], given["warm"])
     task = prepare(
         data_of(given),
         limits=limits,
+        arguments=set(given) - {"options"},
         second_first=second_order_first(given["warm"], resume),
         **{name: given[name] for name in names},
     )
     rules, problem = task.rules, task.problem
+    record_every = period_in_visits(record_every, problem, task.solver)
     if task.validate is not None:
         rules = rules | NotImproving(whole("patience", given["patience"], 1))
         record_every = record_every or problem.epoch_size
     if record_every is not None and not problem.source.in_memory:
         if task.validate is None:
             raise InputError(
-                f"record_every={record_every}: rows on disk are certified once a pass, in passing"
+                f"record_every={shown(given['record_every'])}: rows on disk are certified once a pass, in "
+                "passing"
             )
         record_every = None
     settings = Settings(
         tol=task.tol,
         form=task.form,
         record_every=record_every,
+        record_start=flag("record_start", given["record_start"]),
         output=output,
         measures=[_measure(each) for each in measures],
         validate=task.validate,
@@ -103,36 +102,6 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
         rules = rules | Stalled(patience)
     told = [as_callback(each) for each in callbacks]
     return Prepared(task, rules, settings, [*told, *checkpoint])  # it saves what the others remember
-
-
-def stall_visits(stall: Any, epoch_size: int) -> int | None:
-    """Visits without progress after which a run has stalled: from epochs, "auto", or None for never."""
-    if stall is None or (isinstance(stall, str) and stall == "none"):
-        return None
-    if isinstance(stall, str) and stall == "auto":
-        return max(1000 * epoch_size, 200_000)  # on tiny data a thousand epochs are nothing
-    if isinstance(stall, str):
-        raise InputError(f"stall={shown(stall)} must be a number of epochs, 'auto', or None (never)")
-    return math.ceil(min(number("stall", stall) * epoch_size, 2.0**62))
-
-
-class Limits(NamedTuple):
-    """Where a run ends at the latest."""
-
-    max_epochs: float | None
-    max_visits: int | None
-    time_limit: float | None
-
-    def rules(self, tol: float, epoch_size: int) -> Rules:
-        """Stop at the gap, or at a limit."""
-        rules = Rules((GapBelow(tol),))
-        if self.max_visits is not None:
-            rules = rules | MaxVisits(whole("max_visits", self.max_visits, 1))
-        if self.max_epochs is not None:
-            rules = rules | MaxEpochs(number("max_epochs", self.max_epochs), epoch_size)
-        if self.time_limit is not None:
-            rules = rules | TimeLimit(number("time_limit", self.time_limit))
-        return rules
 
 
 class Task(NamedTuple):
@@ -175,6 +144,7 @@ def prepare(
     seed: int,
     options: dict[str, Any],
     validation: Any = None,
+    arguments: Collection[str] = (),
     second_first: bool = False,
 ) -> Task:
     """Check everything; nothing is computed yet that takes long."""
@@ -183,7 +153,8 @@ def prepare(
     data = opened(rows, chosen.task, depth=4)
     source, held = held_out(validation, data, chosen.task, seed)
     classes = None if data.labels is None else data.labels.classes
-    if isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None:
+    hard = is_hard(C, lam)
+    if hard:
         if chosen.hard_margin is None:
             raise InputError(
                 f"C={C!r} is the hard margin, which belongs to the hinge loss and not to {chosen.name!r}"
@@ -199,15 +170,22 @@ def prepare(
     if name == "auto":
         trainer, why = switching(problem, seed, second_first)
     else:
-        trainer = make_solver(name, options, seed=seed, loss=chosen, bias=problem.bias.kind)
+        trainer = make_solver(
+            name, options, seed=seed, loss=chosen, bias=problem.bias.kind, arguments=arguments
+        )
     if name != "auto":
         check_regulariser(name, lam)
     trainer = trainer.resolved(problem)
     rules = limits.rules(tol, problem.epoch_size)
     trainer.check(problem, rules.allowance(0))
     validate = None if held is None else Validation(held, chosen)
-    given = None if form == "mean" else 1.0 if C is None else float(C)
+    given = None if form == "mean" else math.inf if hard else 1.0 if C is None else float(C)
     return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
+
+
+def is_hard(C: float | None, lam: float | None) -> bool:
+    """Whether the hard margin is asked for."""
+    return isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None
 
 
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:

@@ -56,12 +56,13 @@ def test_what_differs_is_said_in_one_line(forks: Forks, rows: Path, tmp_path: Pa
     for data, options, message in (
         (others, [], "trained with different rows, targets or weights"),
         (labels, [], "trained with different rows, targets or weights"),
-        (rows, ["--C", "2"], "trained with another lam"),
-        (rows, ["--loss", "logistic"], "trained with another loss (Hinge(margin=1.0), and now Logistic("),
-        (rows, ["--bias", "augmented"], "trained with another bias"),
-        (rows, ["--seed", "3"], "one of dcd(seed=0, shrinking=True), and not of dcd(seed=3, shrinking=True)"),
-        (rows, ["--option", "shrinking=false"], "and not of dcd(seed=0, shrinking=False)"),
-        (rows, ["--solver", "sdca"], "and not of sdca("),
+        (rows, ["--C", "2"], "trained with --lam 0.005 (--C 1), and now it is --lam 0.0025 (--C 2)"),
+        (rows, ["--loss", "logistic"], "trained with --loss hinge:margin=1, and now it is --loss logistic"),
+        (rows, ["--bias", "augmented"], "trained with --bias none, and now it is --bias augmented"),
+        (rows, ["--seed", "3"], "trained with --seed 0, and now it is --seed 3"),
+        (rows, ["--option", "shrinking=false"], "shrinking=True, and now it is shrinking=False"),
+        (rows, ["--solver", "sdca"], "trained with --solver dcd, and now it is --solver sdca"),
+        (rows, ["--solver", "auto"], "trained with --solver dcd, and now it is --solver auto"),
     ):
         train = ["train", data, "-o", tmp_path / "no", "--solver", "dcd", "--resume", run, "--quiet"]
         assert message in forks(*train, *options).error

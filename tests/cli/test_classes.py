@@ -100,7 +100,7 @@ def test_the_report(folder: Path, forks: Forks, tmp_path: Path) -> None:
     assert quiet == (3, "", "")
     told = forks("train", folder / "rows.svm", "-o", tmp_path / "q", "--max-epochs", "1")
     assert told.code == 3
-    assert "4 of 4 classes did not reach the relative gap 0.001; the worst: " in told.out
+    assert "4 of 4 classes did not reach the relative gap asked for (0.001); the worst: " in told.out
 
 
 def test_predict_and_evaluate(folder: Path, forks: Forks) -> None:

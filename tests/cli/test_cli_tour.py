@@ -32,6 +32,9 @@ def test_every_solver_with_every_option(forks: Forks) -> None:
 def test_every_loss_with_every_parameter(forks: Forks) -> None:
     found = {loss["name"]: loss for loss in forks("losses", "--json").json["losses"]}
     told = forks("losses").out
+    bounds = {name: [(pair["A"], pair["B"]) for pair in loss["slope_bounds"]] for name, loss in found.items()}
+    assert bounds == {name: list(loss().zhang_pairs) for name, loss in LOSSES.items()}
+    assert "0, 16 or 4, 0" in told
     assert list(found) == list(LOSSES)
     for name, loss in LOSSES.items():
         assert found[name]["task"] == loss.task

@@ -36,7 +36,8 @@ def part_of(
 
 def ring_of(entries: int, *, grows: bool, slots: int = SLOTS, dtype: Any = np.float64) -> RowCache:
     order = np.arange(slots, dtype=np.uint32)
-    return RowCache(np.zeros(slots, dtype=np.int64), order, np.zeros(slots), entries, dtype, grows=grows)
+    ids, slack = np.zeros(slots, dtype=np.int64), np.zeros(slots)
+    return RowCache(ids, order, slack, entries, dtype, n=1000, grows=grows)
 
 
 def expected_row(part: Part, i: int) -> tuple[Any, ...]:
@@ -130,11 +131,14 @@ def test_fits_is_the_largest_number_that_goes_in(
     lengths = [length for length, _ in rows]
     part = part_of(lengths, 0, [weight for _, weight in rows])
     count = ring.fits(part, first, size)
-    assert 0 <= count <= len(rows) - first
-    assert sum(lengths[first : first + count]) <= 12 - ring.live
-    assert count <= SLOTS - size
-    if first + count < len(rows):  # one more would be too much: for the arena, or for the slots
-        assert sum(lengths[first : first + count + 1]) > 12 - ring.live or count == SLOTS - size
+    assert 0 <= count <= min(len(rows) - first, SLOTS)
+    taken = [length for length, weight in rows[first : first + count] if weight]  # others take no room
+    assert sum(taken) <= 12 - ring.live
+    assert len(taken) <= SLOTS - size
+    if first + count < len(rows) and count < SLOTS:  # one more would be too much: for the arena, or the slots
+        length, weight = rows[first + count]
+        assert weight
+        assert sum(taken) + length > 12 - ring.live or len(taken) == SLOTS - size
     before = held(ring, size)
     assert before.items() <= held(ring, ring.insert(part, first, first + count, size)).items()
 
@@ -183,3 +187,18 @@ def test_new_rows_have_no_slack_yet() -> None:
     size = ring.insert(part_of([1, 2], 0, [1.0, 1.0]), 0, 2, 0)
     assert ring.slack[ring.order[:size]].tolist() == [0.0, 0.0]
     assert ring.slack[ring.order[size:]].tolist() == [5.0] * (SLOTS - 2)
+
+
+def test_a_row_that_is_there_is_passed_over_and_enters_again_once_it_has_left() -> None:
+    ring, part = ring_of(10, grows=False), part_of([2, 3, 4], 0, [1.0] * 3)
+    size = ring.insert(part, 0, 2, 0)
+    ring.slack[ring.order[:size]] = 5.0
+    assert ring.fits(part, 0, size) == 3  # only the last one needs room
+    size = ring.insert(part, 0, 3, size)
+    assert (size, ring.live) == (3, 9)
+    assert ring.slack[ring.order[:size]].tolist() == [5.0, 5.0, 0.0]  # what is known of a row stays known
+    gone = int(ring.ids[ring.order[0]])
+    size = ring.evict(np.array([0]), size)
+    size = ring.insert(part, 0, 3, size)
+    assert sorted(ring.ids[ring.order[:size]]) == [0, 1, 2]
+    assert int(ring.ids[ring.order[size - 1]]) == gone

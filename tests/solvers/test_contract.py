@@ -105,6 +105,11 @@ class Recording(Solver[State]):
         yield self
         self.note("closed")
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        self.note("rows_per_iteration")
+        assert isinstance(problem.bias, Centred)
+        return 5
+
     @property
     def dual_sweeps(self) -> int:
         self.note("dual_sweeps")
@@ -171,7 +176,8 @@ def test_the_wrapper_asks_the_inner_solver() -> None:
     improved = wrapper.improve_dual(problem, np.zeros(problem.source.n), 0.0, 0)
     assert improved is not None
     assert improved.all()
-    assert wrapper.at_work(state) == wrapper
+    assert wrapper.at_work(state) == inner
+    assert wrapper.rows_per_iteration(problem) == 5
     assert wrapper.fresh_like(problem, state).inner == State(0.5, Counts())
     assert wrapper.story(problem, state) == ["a decision"]
     called = set(inner.calls)  # type: ignore[attr-defined]

@@ -32,6 +32,12 @@ def test_a_preset_sets_the_options_that_it_names(name, paper):
             assert values[option.name] == option.default
 
 
+def listing(*arguments):
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    assert end.value.code == 0
+
+
 def test_options_that_are_given_win_over_the_preset():
     assert made("pegasos", paper="true").projection
     assert made("pegasos", paper=True, projection="false", k=3) == made("pegasos", k=3)
@@ -46,10 +52,10 @@ def test_an_unknown_preset_is_refused():
 
 
 def test_the_list_of_solvers_shows_presets(capsys):
-    main(["solvers", "pegasos"])
+    listing("solvers", "pegasos")
     shown = capsys.readouterr().out
     assert "paper=shalev-shwartz-2007" in shown
     assert "projection=True" in shown
-    main(["solvers", "pegasos", "--json"])
+    listing("solvers", "pegasos", "--json")
     found = json.loads(capsys.readouterr().out)
     assert found["solvers"][0]["papers"]["shalev-shwartz-2007"]["options"] == {"projection": True}

@@ -31,10 +31,10 @@ OTHERS: dict[str, tuple[np.ndarray, np.ndarray, dict[str, Any]]] = {
 
 
 DIFFERENCES = {
-    "another C": "another lam",
-    "another loss": "another loss",
-    "another bias": "another bias",
-    "another rho": "another bias",
+    "another C": r"trained with lam=\S+ \(C=0.001\), and now it is lam=",
+    "another loss": "trained with loss='hinge:margin=1', and now it is loss=",
+    "another bias": "trained with bias='none', and now it is bias=",
+    "another rho": "trained with bias='augmented', rho=1, and now it is bias='augmented', rho=3",
 }
 
 
@@ -55,11 +55,17 @@ def test_an_outcome_of_another_problem_is_a_starting_point_and_cannot_be_resumed
 
 def test_runs_of_other_solvers_and_options_cannot_be_resumed() -> None:
     first = dualgap.fit(X, Y, solver="dcd", C=1e-3, max_epochs=2)
-    for options in ({"solver": "sdca"}, {"solver": "dcd", "shrinking": False}, {"solver": "dcd", "seed": 1}):
-        with pytest.raises(
-            dualgap.InputError, match=r"the run is one of dcd\(seed=0, shrinking=True\), and not of"
-        ):
+    for options, words in (
+        ({"solver": "sdca"}, "solver='dcd', and now it is solver='sdca'"),
+        ({}, "solver='dcd', and now it is solver='auto'"),
+        ({"solver": "dcd", "shrinking": False}, "shrinking=True, and now it is shrinking=False"),
+        ({"solver": "dcd", "seed": 1}, "seed=0, and now it is seed=1"),
+    ):
+        with pytest.raises(dualgap.InputError, match=f"resume: the run was trained with {words}; "):
             dualgap.fit(X, Y, C=1e-3, resume=first, **options)
+    auto = dualgap.fit(X, Y, C=1e-3, max_epochs=2)
+    with pytest.raises(dualgap.InputError, match="trained with seed=0, and now it is seed=1; "):
+        dualgap.fit(X, Y, C=1e-3, resume=auto, seed=1)
     resumed = dualgap.fit(X, Y, C=1e-3, resume=first, solver="dcd", pg_tol=1e-9)  # it only ends a run
     assert resumed.trace[0].visits == first.trace[-1].visits
     with pytest.raises(dualgap.InputError, match="both warm= and resume="):
@@ -81,7 +87,9 @@ def test_a_damaged_state_is_refused() -> None:
         (state._replace(w=state.w[:-1]), r"state.w has the shape \(4,\), and must have \(5,\)"),
         (state._replace(beta=state.beta.astype(np.float32)), "state.beta has the dtype float32"),
     ):
-        with pytest.raises(dualgap.InputError, match=rf"cannot be one of dcd\(.*{what}.*: it is damaged; "):
+        with pytest.raises(
+            dualgap.InputError, match=rf"cannot be one of solver 'dcd', {what}.*: it is damaged; "
+        ):
             dualgap.fit(X, Y, solver="dcd", C=1e-3, resume=first.run._replace(state=damaged))
 
 

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import columns, counted, headline
-from .report import Settings, in_options, likely_cause, model_line, problem_fields
+from .report import Settings, in_given_form, likely_cause, model_line, problem_fields
+from .words import in_options
 
 if TYPE_CHECKING:
     from ..data.dataset import Dataset
     from ..many import OneVsRest
     from ..models.model import Model
     from ..training.stopping import Reason
+
+GOALS = "atol", "target"  # reasons that say more than that a class converged
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,13 @@ class TrainedClasses:
         worst = max(broken or outcomes, key=lambda outcome: outcome.certificate.relative_gap)
         return worst.reason
 
+    @property
+    def _goal(self) -> str:
+        """What was asked for, in words."""
+        asked = {"absolute gap": self.settings.atol, "target": self.settings.target}
+        more = (f"the {name} {value:g}" for name, value in asked.items() if value is not None)
+        return " or ".join([f"the relative gap asked for ({self.settings.tol:g})", *more])
+
     def summary(self) -> dict[str, Any]:
         """The object that ``--json`` prints; certificates are in C-form, one for each class."""
         proofs, certificates = self.model.proofs, self.model.certificates
@@ -57,6 +67,8 @@ class TrainedClasses:
             "relative_gap": self.model.certificate.relative_gap,
             "converged": self.converged,
             "stop_reason": self.reason.name,
+            "stop_message": in_options(self.reason.message),
+            "notes": list(self.data.notes),
             "per_class": [
                 {
                     "class": label,
@@ -66,6 +78,7 @@ class TrainedClasses:
                     **certificate._asdict(),
                     "converged": proof.converged,
                     "stop_reason": proof.stop_reason,
+                    "stop_message": in_options(outcome.reason.message),
                     "solver": outcome.solver.name,
                     "auto_reason": outcome.auto_reason or None,
                     "remark": in_options(outcome.remark) or None,
@@ -82,18 +95,23 @@ class TrainedClasses:
     def report(self) -> None:
         """The report for people; data and problem have been printed before training (`Introduction`)."""
         from ..data.labels import shown_label
+        from ..many import remarks_on_classes
         from ..models.card import statements
 
-        model, tol = self.model, self.settings.tol
+        model = self.model
         behind = [proof for proof in model.proofs if not proof.converged]
         if not behind:
-            headline(f"all {len(model.proofs)} classes reached the relative gap asked for ({tol:g})")
+            headline(f"all {len(model.proofs)} classes reached {self._goal}")
         else:
-            of = f"{len(behind)} of {len(model.proofs)} classes did not reach the relative gap {tol:g}"
-            headline(f"{of}; the worst: {self.reason.message}", False)
+            of = f"{len(behind)} of {len(model.proofs)} classes did not reach {self._goal}"
+            headline(f"{of}; the worst: {in_options(self.reason.message)}", False)
             cause = likely_cause(self.reason.name, self.found.outcomes[0], self.settings, self.data)
             if cause:
                 click.echo(cause.rstrip())
+        certificates = [
+            in_given_form(self.settings, self.found.outcomes[0], certificate)
+            for certificate in model.certificates
+        ]
         rows = [
             [
                 shown_label(label),
@@ -103,18 +121,16 @@ class TrainedClasses:
                 f"{certificate.relative_gap:.3g}",
                 f"{proof.epochs:.1f}",
                 f"{proof.seconds:.2f}",
-                "gap" if proof.converged else proof.stop_reason,
+                "gap" if proof.converged and proof.stop_reason not in GOALS else proof.stop_reason,
             ]
-            for label, proof, certificate in zip(
-                model.classes or (), model.proofs, model.certificates, strict=True
-            )
+            for label, proof, certificate in zip(model.classes or (), model.proofs, certificates, strict=True)
         ]
         columns(["class", "primal", "dual", "gap", "relative gap", "epochs", "seconds", "stopped by"], rows)
         for label, outcome in zip(model.classes or (), self.found.outcomes, strict=True):
             for change in outcome.story:
                 click.echo(f"class {shown_label(label)}: auto went over to {change}.")
-            if outcome.remark:
-                click.echo(f"Note on class {shown_label(label)}: {in_options(outcome.remark)}.")
+        for remark in remarks_on_classes(model.classes or (), self.found.outcomes):
+            click.echo(f"Note on {in_options(remark)}.")
         click.echo(statements(model))
         visits = counted(sum(proof.visits for proof in model.proofs), "row visit")
         passes = f", {self.found.passes:.2f} passes over the data on disk" if self.found.passes else ""

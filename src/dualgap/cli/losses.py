@@ -11,11 +11,21 @@ from .console import emit, json_option, print_table, quiet_option
 @json_option
 @quiet_option
 def command(as_json: bool, quiet: bool) -> None:
-    """List the losses with their parameters and defaults. Set one with --loss NAME:PARAMETER=VALUE."""
+    """List the losses with their parameters and defaults. Set one with --loss NAME:PARAMETER=VALUE.
+
+    A and B are constants with phi'^2 <= A phi + B, phi the loss, which theorems on `sgd` depend on (train
+    --plan).
+    """
     from ..core.losses import LOSSES, parameters_of
 
     found = [
-        {"name": name, "task": loss.task, "meaning": loss.summary, "parameters": parameters_of(loss)}
+        {
+            "name": name,
+            "task": loss.task,
+            "meaning": loss.summary,
+            "parameters": parameters_of(loss),
+            "slope_bounds": [{"A": A, "B": B} for A, B in loss().zhang_pairs],
+        }
         for name, loss in LOSSES.items()
     ]
     if as_json:
@@ -28,9 +38,10 @@ def command(as_json: bool, quiet: bool) -> None:
             [
                 item["name"],
                 " ".join(f"{key}={value:g}" for key, value in item["parameters"].items()),
+                " or ".join(f"{pair['A']:g}, {pair['B']:g}" for pair in item["slope_bounds"]),
                 item["meaning"],
             ]
             for item in found
             if item["task"] == task
         ]
-        print_table(["loss", "parameters", "meaning (s: score, y: target)"], rows)
+        print_table(["loss", "parameters", "A, B", "meaning (s: score, y: target)"], rows)

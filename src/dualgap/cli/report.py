@@ -12,10 +12,11 @@ import click
 from ..models.building import bias_words, loss_spec, rho_of
 from ..training.callbacks import Callback
 from .console import Spinner, counted, headline, said, size_of, table
+from .words import in_options
 
 if TYPE_CHECKING:
     from ..core.losses import Loss
-    from ..core.problem import Problem
+    from ..core.problem import Certificate, Problem
     from ..data.dataset import Dataset
     from ..models.model import Model
     from ..outcome import Outcome
@@ -39,6 +40,8 @@ class Settings(NamedTuple):
     lam: float | None
     solver: str
     tol: float
+    atol: float | None
+    target: float | None
     max_epochs: float
     max_visits: int | None
     time_limit: float | None
@@ -58,7 +61,8 @@ class Settings(NamedTuple):
     checkpoint: Path | None
     checkpoint_every: str
     resume: Path | None
-    record_every: int | None
+    record_every: str | None
+    record_start: bool
     validation: Path | None
     patience: int
     plan: bool
@@ -109,6 +113,8 @@ class Trained:
             **model.certificate._asdict(),
             "converged": self.converged,
             "stop_reason": self.reason.name,
+            "stop_message": in_options(self.reason.message),
+            "notes": self._notes,
             "remark": in_options(self.outcome.remark) or None,
             "seed": settings.seed,
             "threads": settings.threads,
@@ -119,19 +125,25 @@ class Trained:
         """The report for people; data and problem have been printed before training (`Introduction`)."""
         from ..models.card import statement
 
-        settings, model, certificate = self.settings, self.model, self.model.certificate
-        proof = model.proofs[0]
-        fact, _, remedy = self.reason.message.partition("; ")
-        cause = likely_cause(self.reason.name, self.outcome, settings, self.data)
-        headline(fact if cause else self.reason.message, self.converged)
+        settings, model = self.settings, self.model
+        certificate = in_given_form(settings, self.outcome, model.certificate)
+        proof, reason = model.proofs[0], in_options(self.reason.message)
+        fact, _, remedy = reason.partition("; ")
+        cause = self._cause
+        headline(fact if cause else reason, self.converged)
         if cause:
             click.echo(f"{cause}Otherwise {remedy}." if remedy else cause.rstrip())
         passes = [] if self._passes is None else [("passes", f"{self._passes:.2f}", "over the data on disk")]
+        atol = "" if settings.atol is None else f"asked: {settings.atol:g}; "
         table(
             [
-                ("primal", f"{certificate.primal:.8g}", f"{_objective(certificate.form)}, of this model"),
+                ("primal", f"{certificate.primal:.8g}", f"{self._objective}, of this model"),
                 ("dual", f"{certificate.dual:.8g}", "lower bound: no model can have a smaller objective"),
-                ("gap", f"{certificate.gap:.4g}", f"rounding included, {certificate.rounding:.2g} at most"),
+                (
+                    "gap",
+                    f"{certificate.gap:.4g}",
+                    f"{atol}rounding included, {certificate.rounding:.2g} at most",
+                ),
                 ("relative gap", f"{certificate.relative_gap:.3g}", f"asked: {settings.tol:g}"),
                 ("epochs", f"{proof.epochs:.1f}", counted(proof.visits, "row visit")),
                 *passes,
@@ -144,6 +156,27 @@ class Trained:
             click.echo(f"Note that {in_options(self.outcome.remark)}.")
         click.echo(statement(certificate, self.outcome.problem.lam))
         click.echo(model_line(self.file, model))
+        if settings.checkpoint is not None and not self.converged:
+            click.echo(f"The run is saved: go on with --resume {settings.checkpoint} (and the same options).")
+
+    @property
+    def _cause(self) -> str:
+        return likely_cause(self.reason.name, self.outcome, self.settings, self.data)
+
+    @property
+    def _notes(self) -> list[str]:
+        """What the report says besides: of the data, of ``auto``, of a likely cause of slow training."""
+        changes = [f"auto went over to {change}" for change in self.outcome.story]
+        return [*self.data.notes, *changes, *filter(None, [self._cause.rstrip()])]
+
+    @property
+    def _objective(self) -> str:
+        """What is minimised, in the form that C or lam implies."""
+        target = "" if self.settings.target is None else f" (target: {self.settings.target:g})"
+        if self.settings.lam is None:
+            return f"|w|^2/2 + C * sum of losses{target}"
+        lam = "lam/2 |w|^2 + " if self.outcome.problem.lam > 0.0 else ""
+        return f"{lam}mean of the losses{target}"
 
     @property
     def _passes(self) -> float | None:
@@ -166,9 +199,9 @@ def problem_fields(settings: Settings, data: Dataset, outcome: Outcome, model: M
     }
 
 
-def in_options(remark: str) -> str:
-    """A remark of the library, with the options of the command for its arguments."""
-    return remark.replace("output='last'", "--keep last")
+def in_given_form(settings: Settings, outcome: Outcome, certificate: Certificate) -> Certificate:
+    """The certificate of a model in the form that C or lam implies."""
+    return certificate if settings.lam is None else outcome.problem.in_form(certificate, "mean")
 
 
 def model_line(file: Path, model: Model) -> str:
@@ -215,8 +248,10 @@ class Introduction(Callback):
 
         settings, data = self._settings, self._data
         n, d = data.source.n, data.schema.n_columns
-        C = problem.C if settings.lam is not None else settings.C or 1.0  # as given, free of rounding
-        strength = f"C = {C:g}" if problem.lam > 0.0 else "lam = 0 (no regulariser)"
+        strength = f"C = {settings.C or 1.0:g}"  # as given, free of rounding
+        if settings.lam is not None:
+            same = "no regulariser" if problem.lam == 0.0 else f"C = {problem.C:.6g}"
+            strength = f"lam = {settings.lam:g} ({same})"
         bias = bias_words(problem.bias.kind, rho_of(problem.bias))
         rows, columns, entries = counted(n, "row"), counted(d, "feature"), counted(data.nnz, "nonzero")
         lines = [
@@ -252,7 +287,3 @@ def seconds_line(seconds: Seconds) -> tuple[str, str, str]:
     elif seconds.compiling >= 0.005:
         parts.append(f"loading compiled code {seconds.compiling:.2f}")
     return "seconds", f"{sum(seconds):.2f}", ", ".join(parts)
-
-
-def _objective(form: str) -> str:
-    return "|w|^2/2 + C * sum of losses" if form == "J" else "mean of the losses"

@@ -12,6 +12,7 @@ from .console import OutputError, Size, Spinner, complain, emit, json_option, qu
 from .data import check_files, column_options, data_argument, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
+from .words import in_options
 
 NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 
@@ -33,11 +34,21 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     help="See `dualgap losses`; huber:threshold=2 sets a parameter.",
 )
 @click.option(
-    "--C", "C", type=float, help="Weight of the losses in |w|^2/2 + C * sum of losses.  [default: 1]"
+    "--C",
+    "C",
+    type=float,
+    help="Weight of the losses in |w|^2/2 + C * sum of losses; inf: the hard margin.  [default: 1]",
 )
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")
 @click.option("--solver", default="auto", show_default=True, help="See `dualgap solvers`.")
 @click.option("--tol", type=float, default=1e-3, show_default=True, help="Relative gap at which to stop.")
+@click.option("--atol", type=float, help="Absolute gap at which to stop, in the form of C or lam.")
+@click.option(
+    "--target",
+    type=float,
+    metavar="J",
+    help="Stop when the objective is at most J, in the form of C or lam.  [whichever of the three is first]",
+)
 @click.option(
     "--max-epochs", type=float, default=1000, show_default=True, help="Visits of rows per row, at most."
 )
@@ -118,7 +129,12 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     type=click.Path(path_type=Path),
     help="Go on with the run in this checkpoint, bit for bit; data and options must be the same.",
 )
-@click.option("--record-every", type=int, metavar="N", help="Certify after every N row visits, too.")
+@click.option(
+    "--record-every",
+    metavar="N[ iterations]",
+    help="Certify after every N row visits, too; or '100 iterations' (of a batch each), '0.5 epochs'.",
+)
+@click.option("--record-start", is_flag=True, help="Certify the starting point, too: epoch 0 of --trace.")
 @click.option(
     "--validation",
     metavar="FILE",
@@ -174,8 +190,8 @@ def command(**given: Any) -> int:
     crash, a kill or a limit --resume goes on with it.
 
     Exit codes: 0 converged (every class), 2 bad input (if it shows during training, the model so far is
-    saved), 3 not to the gap asked for (model saved), 130 interrupted (model saved), 143 terminated (model
-    saved).
+    saved), 3 not to the gap or target asked for (model saved), 130 interrupted (model saved), 143 terminated
+    (model saved).
     """
     settings = Settings(**given)
     file = settings.model_file
@@ -183,13 +199,16 @@ def command(**given: Any) -> int:
         raise click.UsageError(
             "Missing option '-o' / '--output': where to save the model (or --plan, to save none)."
         )
-    with Spinner(not settings.quiet) as spinner:
-        spinner.say("starting")
-        options = _check(settings)
-        if file is not None and not settings.plan:
-            trained = run(settings, file, options, spinner)
-        else:
-            sentences = forecast(settings, options, spinner)
+    try:
+        with Spinner(not settings.quiet) as spinner:
+            spinner.say("starting")
+            options = _check(settings)
+            if file is not None and not settings.plan:
+                trained = run(settings, file, options, spinner)
+            else:
+                sentences = forecast(settings, options, spinner)
+    except InputError as error:
+        raise InputError(in_options(str(error))) from None
     if settings.plan:
         if settings.as_json:
             emit({"plan": sentences})
@@ -213,7 +232,7 @@ def command(**given: Any) -> int:
             click.echo(f"dualgap: {name} ({saved})", err=True)
         return TERMINATED if name == "terminated" else INTERRUPTED
     if trained.reason.name == "broken":
-        return complain(f"{trained.reason.message}, saved as {file}")
+        return complain(f"{in_options(trained.reason.message)}, saved as {file}")
     return 0 if trained.converged else NOT_CONVERGED
 
 
@@ -221,7 +240,8 @@ def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
-    from ..preparing import stall_visits, strength
+    from ..limits import parsed_period, stall_visits
+    from ..preparing import is_hard, strength
     from ..runtime.checks import duration
     from ..runtime.options import options_of
     from ..runtime.writing import check_destinations
@@ -243,8 +263,11 @@ def _check(settings: Settings) -> dict[str, Any]:
         )
     duration("--checkpoint-every", settings.checkpoint_every)
     loss = make_loss(settings.loss)
-    strength(settings.C, settings.lam, 1.0)
+    if not is_hard(settings.C, settings.lam):
+        strength(settings.C, settings.lam, 1.0)
     stall_visits(stall_of(settings.stall), 1)
+    if settings.record_every is not None:
+        parsed_period(settings.record_every)
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..runtime.errors import CheckpointWarning, TrivialModelWarning
+from ..runtime.errors import CheckpointWarning, InputError, TrivialModelWarning
 from .class_report import TrainedClasses
 from .console import Spinner, warn
 from .progress import ClassProgress, Trace
@@ -34,8 +34,15 @@ def run(
     held_out = _held_out(settings, data, spinner)
     trace = None if settings.trace is None else Trace(settings.trace, resumed=settings.resume is not None)
     began, several = time.perf_counter(), is_one_vs_rest(data)
+    for name, given in (("--checkpoint", settings.checkpoint), ("--resume", settings.resume)):
+        if several and given is not None:
+            raise InputError(
+                f"{name} {given}: only a run of two classes, or a regression, is saved and resumed; add "
+                "--positive LABEL to train one class against the rest"
+            )
     arguments = {
         "record_every": settings.record_every,
+        "record_start": settings.record_start,
         "validation": held_out,
         "patience": settings.patience,
         **_arguments(settings),
@@ -79,7 +86,10 @@ def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> l
 
 def _arguments(settings: Settings) -> dict[str, Any]:
     """The arguments that ``fit`` and ``plan`` share."""
-    names = ("loss", "C", "lam", "solver", "tol", "bias", "max_epochs", "max_visits", "time_limit", "seed")
+    names = (
+        *("loss", "C", "lam", "solver", "bias", "seed"),
+        *("tol", "atol", "target", "max_epochs", "max_visits", "time_limit"),
+    )
     given = settings._asdict()
     return {name: given[name] for name in names} | {
         "rho": 1.0 if settings.rho is None else settings.rho,
@@ -155,6 +165,7 @@ class _Training(NamedTuple):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
+                warnings.filterwarnings("ignore", message="fit ended at a relative gap")  # and this
                 warnings.simplefilter("always", CheckpointWarning)
                 warnings.showwarning = lambda message, *_: warn(str(message))
                 return self._fit_classes() if is_one_vs_rest(self.data) else self._fit()

@@ -1,4 +1,5 @@
-"""A cache of rows in a fixed amount of memory: rows come in blocks and leave one by one.
+"""A cache of rows in a fixed amount of memory: rows come in blocks and leave one by one. It is a set: a row
+that is read again while it is in the cache is passed over.
 
 Entries lie in one arena, always written at its head. Rows that leave become holes; when the head meets the
 end, the rows that are left move down. A row keeps its slot as long as it stays. The arena is CSR with two
@@ -18,6 +19,7 @@ from .rows import CSR
 from .sources import Part
 
 SLOT_BYTES = 112  # that a row takes beside its entries, and while others are moved or chosen to leave
+MEMBER_BYTES = 1  # that every row takes, in the cache or not: whether it is
 # arena for this many times the entries that rows have on average: holes, and rows longer than others
 ROOM = 1.25
 
@@ -33,6 +35,7 @@ class _Slots(NamedTuple):
     squared_norms: Floats
     ids: Offsets
     slack: Floats
+    present: Any  # bool; whether a row is in the cache, by its number among all
 
 
 class RowCache:
@@ -41,9 +44,10 @@ class RowCache:
     """
 
     def __init__(
-        self, ids: Offsets, order: Any, slack: Floats, entries: int, dtype: Any, *, grows: bool
+        self, ids: Offsets, order: Any, slack: Floats, entries: int, dtype: Any, *, n: int, grows: bool
     ) -> None:
         slots = ids.size
+        self.present = np.zeros(n, dtype=bool)  # of all rows, those in the cache
         self.ids, self.order, self.slack = ids, order, slack
         self.values, self.columns = np.empty(entries, dtype=dtype), np.empty(entries, dtype=np.uint32)
         self.bounds = np.zeros(2 * slots + 1, dtype=np.int64)
@@ -65,18 +69,23 @@ class RowCache:
         return CSR(values, columns, canonical(self.bounds, np.int64))
 
     def fits(self, part: Part, first: int, size: int) -> int:
-        """How many rows of a part, from that one on, go in without eviction; weightless ones take no
-        room.
+        """How many rows of a part, from that one on, go in without eviction. Rows that are in the cache
+        already take no room, nor do those of weight 0. At most as many rows as there are slots are looked at.
         """
+        last = min(part.batch.y.shape[0], first + self.slots)
+        new, entries = self._needed(part, first, last)
+        rows = np.searchsorted(np.cumsum(entries), self.values.size - self.live, side="right")
+        return int(min(rows, np.searchsorted(np.cumsum(new), self.slots - size, side="right")))
+
+    def _needed(self, part: Part, first: int, last: int) -> tuple[Any, Any]:
+        """Of some rows of a part, which would enter, and how many entries each would bring (others: 0)."""
         starts: Any = part.batch.rows.starts  # type: ignore[union-attr]  # chunks are CSR
-        room = self.values.size - self.live
-        rows = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1 - first
-        return int(max(0, min(rows, self.slots - size, part.batch.y.shape[0] - first)))
+        new = ~self.present[part.span][first:last] & (part.batch.weight[first:last] > 0.0)
+        return new, np.where(new, np.diff(starts[first : last + 1]), 0)
 
     def insert(self, part: Part, first: int, last: int, size: int) -> int:
         """Copy rows of a part into free slots; the number of rows present then."""
-        starts: Any = part.batch.rows.starts  # type: ignore[union-attr]
-        needed = int(starts[last] - starts[first])
+        needed = int(self._needed(part, first, last)[1].sum())
         if self.head + needed > self.values.size:
             self._compact(size)
         if self.head + needed > self.values.size:
@@ -100,6 +109,7 @@ class RowCache:
             self.squared_norms,
             self.ids,
             self.slack,
+            self.present,
         )
         place = (first, last, part.span.start)
         self.head, size = _insert(part.batch, place, slots, self.order, self.head, size)
@@ -110,8 +120,7 @@ class RowCache:
 
     def evict(self, leaving: Any, size: int) -> int:
         """Remove the rows at these places of the order; returns the number of rows left."""
-        slots = self.order[leaving].astype(np.int64)
-        self.live -= int((self.bounds[2 * slots + 1] - self.bounds[2 * slots]).sum())
+        self.count_evicted(self.order[leaving])
         stay = np.ones(size, dtype=bool)
         stay[leaving] = False
         order = self.order[:size]
@@ -119,8 +128,9 @@ class RowCache:
         return int(stay.sum())
 
     def count_evicted(self, slots: Any) -> None:
-        """Account for rows that the trainer has evicted from these slots."""
+        """Account for rows that have left these slots."""
         slots = slots.astype(np.int64)
+        self.present[self.ids[slots]] = False
         self.live -= int((self.bounds[2 * slots + 1] - self.bounds[2 * slots]).sum())
 
     def _compact(self, size: int) -> None:
@@ -149,7 +159,7 @@ def _insert(batch: Any, place: Any, slots: Any, order: Any, head: int, size: int
     first, last, number = place
     values, columns, bounds = slots.values, slots.columns, slots.bounds
     for i in range(first, last):
-        if weight[i] == 0.0:
+        if weight[i] == 0.0 or slots.present[number + i]:
             continue
         slot = order[size]
         size += 1
@@ -162,6 +172,7 @@ def _insert(batch: Any, place: Any, slots: Any, order: Any, head: int, size: int
         slots.y[slot], slots.weight[slot], slots.squared_norms[slot] = y[i], weight[i], squared_norms[i]
         slots.ids[slot] = number + i
         slots.slack[slot] = 0.0
+        slots.present[number + i] = True
     return head, size
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ..core.losses import loss_named
 from ..core.problem import Certificate
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ def contradiction(model: Model, k: int = 0) -> str | None:
         return f"the stored lam is {lam!r}, which must be a number >= 0"
     if not 0.0 < weight < math.inf:
         return f"the stored total weight is {weight!r}, which must be positive"
-    if not (math.isclose(model.C * lam * weight, 1.0, rel_tol=16 * ULP) if lam else math.inf == model.C):
+    C, hard = model.C, loss_named(model.loss, model.loss_parameters).hard
+    given = 1.0 if hard and math.isinf(C) else C  # a hard margin has no C: its objective is 1/2 |w|^2
+    if not (math.isclose(given * lam * weight, 1.0, rel_tol=16 * ULP) if lam else math.inf == C):
         expected = 1.0 / (lam * weight) if lam else math.inf
         return f"the stored C is {model.C!r}, and 1 / (lam * total weight) is {expected!r}"
     if model.bias != "augmented" and model.rho != 1.0:

@@ -6,7 +6,8 @@ checks of what a user passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 from importlib import import_module
 from importlib.util import find_spec
@@ -114,9 +115,56 @@ def with_preset(name: str, cls: type[AnySolver], options: Mapping[str, Any]) -> 
     return {**cls.papers[word].options, **given}
 
 
-def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bias: str) -> AnySolver:
+# Arguments of scikit-learn and LIBLINEAR, and what they are here.
+_ELSEWHERE = {
+    "alpha": "lam",
+    "eps": "tol",
+    "fit_intercept": "bias",
+    "gap": "tol",
+    "intercept": "bias",
+    "lambda_": "lam",
+    "max_iter": "max_epochs",
+    "n_epochs": "max_epochs",
+    "epochs": "max_epochs",
+    "n_jobs": "threads",
+    "random_state": "seed",
+    "reg": "lam",
+    "verbose": "callbacks",
+    "warm_start": "warm",
+    "weights": "sample_weight",
+}
+
+
+def _unknown(name: str, key: str, known: Iterable[str], arguments: Collection[str]) -> InputError:
+    """The error about an option that a solver does not have; it may be meant for an argument of ``fit``."""
+    known = list(known)
+    close = difflib.get_close_matches(key, [*known, *arguments], n=1, cutoff=0.6)
+    meant = close[0] if close else _ELSEWHERE.get(key, "")
+    meant = _ELSEWHERE[key] if key in _ELSEWHERE and meant not in known else meant
+    if meant in arguments:
+        return InputError(
+            f"solver {name!r} has no option {key!r}, and there is no argument of that name; did you mean "
+            f"{meant!r}? Options of {name!r}: {', '.join(sorted(known)) or 'none'}"
+        )
+    others = names_of(lambda cls: key in {option.name for option in options_of(cls)})
+    if others:
+        return InputError(
+            f"solver {name!r} has no option {key!r}, these have: {others}; choose one, or leave it out"
+        )
+    return InputError(f"solver {name!r} has no option {key!r}; {nearest(key, known)}")
+
+
+def make_solver(
+    name: str,
+    options: dict[str, Any],
+    *,
+    seed: int,
+    loss: Loss,
+    bias: str,
+    arguments: Collection[str] = (),
+) -> AnySolver:
     """A solver by name; it must be made for the loss and the bias, and every option must be one that it
-    has.
+    has. ``arguments`` are the names that a user may have meant instead.
     """
     cls = solver_class(name)
     if not can_train(cls, loss.name):
@@ -132,7 +180,7 @@ def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bi
     values: dict[str, Any] = {}
     for key, value in with_preset(name, cls, options).items():
         if key not in known:
-            raise InputError(f"solver {name!r} has no option {key!r}; {nearest(key, known)}")
+            raise _unknown(name, key, known, arguments)
         values[key] = known[key].convert(name, value)
     if "seed" in {item.name for item in fields(cls)}:
         values["seed"] = seed
@@ -140,9 +188,9 @@ def make_solver(name: str, options: dict[str, Any], *, seed: int, loss: Loss, bi
     if bias != EXACT or EXACT in cls.capabilities.biases:
         return solver
     for key in cls.capabilities.own_stops:  # the end of an inner problem is not the end
-        if values.get(key, known[key].default) != 0:
+        if values.get(key, known[key].default) != known[key].default:
             raise InputError(
-                f"{key}={values[key]:g} does not go with bias='exact'; give the run a tol instead"
+                f"{key}={shown(values[key])} does not go with bias='exact'; give the run a tol instead"
             )
     return ExactBiasSolver(solver)
 

@@ -182,8 +182,8 @@ class ExactBiasSolver(Solver[State]):
         return ExactBiasSolver(self.inner.resolved(problem))
 
     def at_work(self, state: State | None) -> AnySolver:
-        """With the inner solver that is at work."""
-        return ExactBiasSolver(self.inner.at_work(None if state is None else state.inner))
+        """The inner solver: how the bias is found is nothing that a user has chosen."""
+        return self.inner.at_work(None if state is None else state.inner)
 
     def fresh_like(self, problem: Problem, state: Any) -> State:
         """With a first state of the inner solver's."""
@@ -209,6 +209,10 @@ class ExactBiasSolver(Solver[State]):
         held = centred(problem, state.centre, state.mu)
         with self.inner.opened(held, state.inner) as steps:
             yield _Opened(self, steps)
+
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """The inner solver's."""
+        return self.inner.rows_per_iteration(centred(problem, 0.0, prox_strength(problem)))
 
     @property
     def dual_sweeps(self) -> int:

@@ -126,8 +126,14 @@ class Switching(Solver[State]):
         return self.second if active else self.first
 
     def at_work(self, state: State | None) -> AnySolver:
-        """The one at work, or the one that begins."""
-        return self.solver(self.begins if state is None else state.active)
+        """The one at work, or the one that begins, as a user knows it."""
+        if state is None:
+            return self.solver(self.begins).at_work(None)
+        return self.active(state).at_work(state.inner)
+
+    def active(self, state: State) -> AnySolver:
+        """The one at work, together with what finds its bias."""
+        return self.solver(state.active)
 
     def check(self, problem: Problem, visits: float) -> None:
         """Both must suit the data."""
@@ -142,6 +148,10 @@ class Switching(Solver[State]):
             f"where certificates show that {this.name} would take over {MARGIN:g} times the work that "
             f"{other.name} is expected to need, {other.name} goes on from there",
         ]
+
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """The two differ."""
+        return 0
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin with the method that the data suggest."""
@@ -159,14 +169,14 @@ class Switching(Solver[State]):
 
     def set_target(self, state: State, tol: float) -> State:
         """For the decision, and for the method at work."""
-        inner = self.at_work(state).set_target(state.inner, tol)
+        inner = self.active(state).set_target(state.inner, tol)
         return state._replace(inner=inner, tol=tol)
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """Decide if there is news; then let the method at work go on."""
-        return self.step_with(self.at_work, problem, state, budget, news)
+        return self.step_with(self.active, problem, state, budget, news)
 
     def step_with(
         self, steps: Any, problem: Problem, state: State, budget: int, news: Evaluation | None
@@ -182,7 +192,7 @@ class Switching(Solver[State]):
 
     def point(self, problem: Problem, state: State) -> Point:
         """That of the method at work."""
-        return self.at_work(state).point(problem, state.inner)
+        return self.active(state).point(problem, state.inner)
 
     def opened(self, problem: Problem, state: State) -> AbstractContextManager[Steps[State]]:
         """With what the method at work has open."""
@@ -215,7 +225,7 @@ class Switching(Solver[State]):
         if not 0.0 < state.tol < gap:
             return state
         forecast = Forecast.of(problem)
-        work = forecast.work(self.at_work(state).name, state.inner.counts, state.ledger.costs.size + 1)
+        work = forecast.work(self.active(state).name, state.inner.counts, state.ledger.costs.size + 1)
         state = state._replace(ledger=state.ledger.after(work, gap))
         own = self._own(forecast, state, gap)
         other = self._other(forecast, state, gap)
@@ -278,7 +288,7 @@ class _Opened:
     def _open(self, state: State) -> Any:
         if self._active != state.active:
             self._stack.close()
-            solver = self._switching.at_work(state)
+            solver = self._switching.active(state)
             self._steps = self._stack.enter_context(solver.opened(self._problem, state.inner))
             self._active = state.active
         return self._steps

@@ -42,6 +42,7 @@ class Settings:
     tol: float = 0.0  # the relative gap asked for
     form: Form = "mean"  # of the certificates in records
     record_every: int | None = None  # visits after each of which a certificate is asked for
+    record_start: bool = False  # a record of the starting point, before the first step
     output: Output = "best"
     measures: Sequence[Measures] = ()
     validate: Callable[[Point], float] | None = (
@@ -70,6 +71,8 @@ class Loop:
         self.best = Incumbent.of_size(problem.source.n, problem.source.d)
         self.validated = math.inf  # loss of the last point on held-out rows
         self.news: Evaluation | None = None  # of the present point, until the solver has been told
+        self.rows_per_iteration = solver.rows_per_iteration(problem)
+        self.at_start = False  # the present record is that of the starting point
         self.repeats = False  # rules and callbacks have seen the present record in the run that is resumed
         self.status = Status()
         self.steps: Steps[Any] = solver
@@ -80,6 +83,8 @@ class Loop:
         self._values = math.nan, math.nan  # primal and dual, of the solver's point at its last evaluation
         zero, evaluation = problem.zero_point()
         merit = None if settings.validate is None else settings.validate(zero)
+        if merit is not None:
+            self.validated = merit
         self.best.see(zero, evaluation, "none", merit)
         self.certificate = self.best.certificate(problem)
         self.point = zero  # the solver's own, when it was last evaluated
@@ -127,6 +132,9 @@ class Loop:
             self.repeats = self.settings.resume is not None
             yield self.record("certified")
             self.repeats = False
+        elif self.settings.record_start:
+            yield self._starting_record()
+            self.at_start = False
         while True:
             before, values = self.visits, self._values
             self._work()
@@ -139,6 +147,16 @@ class Loop:
             self._idle = 0 if moved else self._idle + 1
             self._unchanged = self._unchanged + 1 if not moved and self._values == values else 0
             yield record
+
+    def _starting_record(self) -> Record:
+        """A record of the point before the first step. Neither solver nor timetable nor rules learn of it, so
+        the run is the same as without. (From disk a run begins at 0, whose values are known.)
+        """
+        self.at_start = True
+        if self.in_memory:
+            self._evaluate(self.solver.point(self.problem, self.state), "solver")
+            self.news = None
+        return self.record("certified")
 
     def _wants_evaluation(self, moved: bool) -> bool:
         counts, status = self.state.counts, self.status
@@ -222,6 +240,7 @@ class Loop:
             self._in_form(self.output_certificate),
             values,
             self.solver.at_work(self.state).name,
+            int(counts.visits) // self.rows_per_iteration if self.rows_per_iteration else None,
         )
 
     @property

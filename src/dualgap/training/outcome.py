@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,6 +68,8 @@ class Result:
     def remark(self) -> str:
         """A sentence about a model that a user would not expect, or nothing."""
         if self.converged or self.coef.any() or self.intercept != 0.0 or not self.trace:
+            return ""
+        if math.isinf(self.certificate.primal):  # a hard margin that no model has met
             return ""
         own = self.trace[-1].current.primal / self.certificate.primal
         return (

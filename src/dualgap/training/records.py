@@ -36,6 +36,7 @@ class Record:
     output: Certificate
     measures: dict[str, float]
     solver: str = ""  # at work
+    iterations: int | None = None  # batches, pairs...; None: in no proportion to visits
 
     @property
     def seconds(self) -> float:
@@ -59,6 +60,7 @@ class Record:
             "kind": self.kind,
             "solver": self.solver,
             "visits": self.visits,
+            "iterations": self.iterations,
             "epochs": self.epochs,
             "updates": self.updates,
             "entries": self.entries,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from math import inf
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from ..core.losses import LOSSES
 from ..core.problem import Evaluation, Identity, Problem
 from ..runtime.arrays import Floats
 from ..runtime.compiling import Elapsed
@@ -115,12 +118,55 @@ def copied(state: Any) -> Any:
 
 
 _REMEDY = "resume with what it was trained with, or start anew (in Python: from its point, warm=)"
-_WORDS = {
-    "loss": "another loss",
-    "lam": "another lam",
-    "bias": "another bias",
-    "data": "different rows, targets or weights",
-}
+_BIASES = {"NoBias": "none", "AugmentedBias": "augmented", "ExactBias": "exact"}
+
+
+def _solver_difference(then: str, now: str) -> str:
+    """What tells two identities of solvers apart, as a user would write it."""
+    (name, then_options), (other, now_options) = map(_taken_apart, (then, now))
+    if name != other:
+        return f"solver='{name}', and now it is solver='{other}'"
+    both = zip(then_options, now_options, strict=False)
+    pairs = [f"{old}, and now it is {new}" for old, new in both if old != new]
+    if not pairs or len(then_options) != len(now_options):
+        return f"other options of solver '{name}', or by another version"
+    return "; with ".join(pairs)
+
+
+def _taken_apart(identity: str) -> tuple[str, list[str]]:
+    """The name of a solver and its options, those of solvers within it included."""
+    return identity.partition("(")[0], re.findall(r"\w+=[^,()]+", identity)
+
+
+def _problem_difference(then: Identity, problem: Problem) -> str:
+    """What tells the problem of a run from one at hand, or nothing. Lam depends on the number of rows."""
+    now = problem.identity
+    if then.data != now.data:
+        return "different rows, targets or weights"
+    if then.loss != now.loss:
+        return f"loss='{_spelt(then.loss)}', and now it is loss='{_spelt(now.loss)}'"
+    if then.bias != now.bias:
+        return f"{_bias_spelt(then.bias)}, and now it is {_bias_spelt(now.bias)}"
+    if then.lam != now.lam:
+        weight = problem.total_weight
+        strengths = [
+            f"lam={lam:.6g} (C={1.0 / (lam * weight) if lam else inf:.6g})" for lam in (then.lam, now.lam)
+        ]
+        return f"{strengths[0]}, and now it is {strengths[1]}"
+    return ""
+
+
+def _bias_spelt(written: str) -> str:
+    name, _, rho = _spelt(written).partition(":")
+    return f"bias='{name}'{', ' * bool(rho)}{rho}"
+
+
+def _spelt(written: str) -> str:
+    """A loss or a bias as a user names it, from what Python would write: ``huber:threshold=2``."""
+    name, _, rest = written.rstrip(")").partition("(")
+    known = _BIASES | {loss.__name__: key for key, loss in LOSSES.items()}
+    parameters = ",".join(part.strip().removesuffix(".0") for part in rest.split(",") if part.strip())
+    return f"{known.get(name, name)}{':' * bool(parameters)}{parameters}"
 
 
 def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
@@ -133,19 +179,18 @@ def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
             f"resume: the run has format {run.format!r}, and this version has {FORMAT}; {_REMEDY}"
         )
     if run.solver != solver.identity:
-        raise InputError(f"resume: the run is one of {run.solver}, and not of {solver.identity}; {_REMEDY}")
-    for name, now in problem.identity._asdict().items():
-        then = run.problem._asdict()[name]
-        if then != now:
-            shown = "" if name == "data" else f" ({then}, and now {now})"
-            raise InputError(f"resume: the run was trained with {_WORDS[name]}{shown}; {_REMEDY}")
+        what = _solver_difference(run.solver, solver.identity)
+        raise InputError(f"resume: the run was trained with {what}; {_REMEDY}")
+    what = _problem_difference(run.problem, problem)
+    if what:
+        raise InputError(f"resume: the run was trained with {what}; {_REMEDY}")
     source = problem.source
     extent = Extent(source.n, source.d, source.epoch_size, source.weight if source.in_memory else None)
     try:
         check_state(run, run._replace(state=solver.fresh_like(problem, run.state)), extent)
     except FlawError as flaw:
         raise InputError(
-            f"resume: the run cannot be one of {solver.identity}, {flaw}: it is damaged; "
+            f"resume: the run cannot be one of solver '{solver.name}', {flaw}: it is damaged; "
             "resume another checkpoint, or start anew"
         ) from None
 

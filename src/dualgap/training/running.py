@@ -20,6 +20,10 @@ from .stopping import BROKEN, SIGNALS, Reason, Rules, broken, recalled
 
 PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not waited for after Ctrl-C
 
+# reasons after which rows on disk are not read once more: what they are about has just been shown, or time
+# is up
+SHOWN = "time_limit", "gap", "atol", "target", "unreachable"
+
 Running: TypeAlias = Generator[Record, None, Result]
 
 
@@ -97,7 +101,7 @@ def running(
         certificate=certificate,
         trace=trace,
         reason=reason,
-        converged=certificate.relative_gap <= settings.tol,
+        converged=certificate.relative_gap <= settings.tol or rules.met(certificate),
         solver=solver.at_work(loop.state),
         story=solver.story(problem, loop.state),
         problem=problem,
@@ -113,7 +117,10 @@ def _look(loop: Loop, record: Record, trace: list[Record], callbacks: Sequence[C
         trace.append(record)
     if loop.repeats:
         return loop.rules.look_again(record, loop.memory)
-    found, loop.memory = loop.rules.look(record, loop.memory)
+    if loop.at_start:
+        found = loop.rules.look_again(record, loop.memory)
+    else:
+        found, loop.memory = loop.rules.look(record, loop.memory)
     answers = [stop_reason(callback(record, loop.run(callbacks))) for callback in callbacks]
     return found or next((answer for answer in answers if answer is not None), None)
 
@@ -125,7 +132,7 @@ def _leave_unevaluated(reason: Reason, loop: Loop, trace: list[Record]) -> bool:
     if not trace:
         return False
     if not loop.in_memory:  # it takes a pass over the disk
-        return reason.name in (*SIGNALS, "time_limit", "gap")
+        return reason.name in (*SIGNALS, *SHOWN)
     return reason.name in SIGNALS and loop.seconds.certifying > PATIENCE_AFTER_CTRL_C * len(trace)
 
 

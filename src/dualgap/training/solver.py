@@ -163,6 +163,12 @@ class Solver(ABC, Generic[S]):
         """What the loop calls ``step`` of, for as long as it trains; threads and files are open within."""
         return nullcontext(self)
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """Visits of rows in one iteration of the algorithm, such as a batch; 0 where that is no fixed
+        number. Records are counted and asked for in iterations by it.
+        """
+        return 1
+
     @property
     def dual_sweeps(self) -> int:
         """How many sweeps over the rows `improve_dual` makes; the schedule counts their cost."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from ..runtime.errors import InputError
 
 if TYPE_CHECKING:
+    from ..core.problem import Certificate
     from .records import Record
 
 
@@ -37,6 +38,8 @@ def broken(message: str) -> Reason:
     """The reason where the data fail under way; what has been learned until then is not lost."""
     return Reason(BROKEN, f"{message} (this is the best model so far)")
 
+
+FORMS = {"J": "C-form", "mean": "mean form"}  # of an objective, in words
 
 Memory = Any  # a NamedTuple of numbers and arrays, or None
 
@@ -117,24 +120,97 @@ class Rules:
         reasons = (rule.look_again(record, memory[rule.name]) for rule in self.rules)
         return next((reason for reason in reasons if reason is not None), None)
 
+    def met(self, certificate: Certificate) -> bool:
+        """Whether a model with this certificate is what one of the goals asks for."""
+        return any(isinstance(rule, Goal) and rule.met(certificate) for rule in self.rules)
+
     def allowance(self, visits: int) -> float:
         """That of the strictest."""
         return min((rule.allowance(visits) for rule in self.rules), default=math.inf)
 
 
+class Goal(Memoryless):
+    """A rule that ends a run because it has what was asked for: the run has then converged.
+
+    Only a certificate counts, that of the model which would be handed back.
+    """
+
+    name: ClassVar[str]
+
+    def met(self, certificate: Certificate) -> bool:
+        """Whether a model with this certificate is good enough."""
+        raise NotImplementedError
+
+    def said(self, certificate: Certificate) -> str:
+        """What has been reached, in words."""
+        raise NotImplementedError
+
+    def reason(self, record: Record) -> Reason | None:
+        """Only a certificate counts."""
+        if record.kind == "certified" and self.met(record.output):
+            return Reason(self.name, f"converged: {self.said(record.output)}")
+        return None
+
+
 @dataclass(frozen=True)
-class GapBelow(Memoryless):
+class GapBelow(Goal):
     """The certified relative gap is at most ``tol``."""
 
     tol: float
     name: ClassVar[str] = "gap"
 
+    def met(self, certificate: Certificate) -> bool:
+        """The relative gap is small enough."""
+        return certificate.relative_gap <= self.tol
+
+    def said(self, certificate: Certificate) -> str:
+        """Both numbers."""
+        return f"relative gap {certificate.relative_gap:.3g} <= {self.tol:.3g}"
+
+
+@dataclass(frozen=True)
+class AbsoluteGapBelow(Goal):
+    """The certified gap is at most ``atol``, in the form that the records of the run have."""
+
+    atol: float
+    name: ClassVar[str] = "atol"
+
+    def met(self, certificate: Certificate) -> bool:
+        """The gap is small enough."""
+        return certificate.gap <= self.atol
+
+    def said(self, certificate: Certificate) -> str:
+        """Both numbers."""
+        return f"gap {certificate.gap:.4g} <= {self.atol:.4g} ({FORMS[certificate.form]})"
+
+
+@dataclass(frozen=True)
+class TargetReached(Goal):
+    """The objective is at most ``target``, in the form that the records of the run have, or a lower bound
+    proves that no model gets there.
+    """
+
+    target: float
+    name: ClassVar[str] = "target"
+
+    def met(self, certificate: Certificate) -> bool:
+        """The objective is small enough."""
+        return certificate.primal <= self.target
+
+    def said(self, certificate: Certificate) -> str:
+        """Both numbers."""
+        return f"objective {certificate.primal:.9g} <= target {self.target:.9g} ({FORMS[certificate.form]})"
+
     def reason(self, record: Record) -> Reason | None:
-        """Only a certificate counts."""
-        gap = record.output.relative_gap
-        if record.kind == "certified" and gap <= self.tol:
-            return Reason("gap", f"converged: relative gap {gap:.3g} <= {self.tol:.3g}")
-        return None
+        """Only certificates count, of a model or of a bound."""
+        bound = record.output
+        if record.kind == "certified" and bound.dual - bound.rounding > self.target:
+            return Reason(
+                "unreachable",
+                f"no model reaches target={self.target:.9g}: the lower bound is {bound.dual:.9g} "
+                f"({FORMS[bound.form]}), and this model has {bound.primal:.9g}; raise the target",
+            )
+        return super().reason(record)
 
 
 @dataclass(frozen=True)
@@ -151,6 +227,12 @@ class MaxVisits(Memoryless):
         return _limit_reached(
             self.name, "visits", self.limit, record.visits, record.visits > self.limit, record
         )
+
+    def look_again(self, record: Record, memory: Memory) -> Reason | None:
+        """A run that is resumed may be past the limit already."""
+        if record.visits < self.limit:
+            return None
+        return _limit_passed(self.name, "visits", self.limit, record.visits, record)
 
     def allowance(self, visits: int) -> float:
         """What is left."""
@@ -178,6 +260,12 @@ class MaxEpochs(Memoryless):
             self.name, "epochs", self.limit, record.epochs, record.visits > self.visits, record
         )
 
+    def look_again(self, record: Record, memory: Memory) -> Reason | None:
+        """A run that is resumed may be past the limit already."""
+        if record.visits < self.visits:
+            return None
+        return _limit_passed(self.name, "epochs", self.limit, record.epochs, record)
+
     def allowance(self, visits: int) -> float:
         """What is left."""
         return max(0, self.visits - visits)
@@ -194,6 +282,15 @@ def _limit_reached(name: str, unit: str, limit: float, done: float, exceeded: bo
         name,
         f"stopped after {made} at relative gap {record.output.relative_gap:.3g}; "
         f"raise {name} or loosen the gap asked for",
+    )
+
+
+def _limit_passed(name: str, unit: str, limit: float, done: float, record: Record) -> Reason:
+    """Limits count from the beginning of a run, so one that is resumed may have none left."""
+    return Reason(
+        name,
+        f"nothing to do: the run that is resumed has made {done:.6g} {unit} already ({name}={limit:g}), and "
+        f"is at relative gap {record.output.relative_gap:.3g}; raise {name} to go on",
     )
 
 

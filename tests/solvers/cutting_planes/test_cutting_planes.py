@@ -129,9 +129,42 @@ def test_the_papers_own_rules() -> None:
     assert relative.reason.name == "r"
     assert relative.certificate.primal - relative.certificate.dual <= 0.0101 * relative.certificate.primal
     optimum = dualgap.fit(X, y, lam=0.01, tol=1e-8).certificate.primal
-    target = dualgap.fit(X, y, lam=0.01, solver="ocas", q=1.05 * optimum, tol=0.0)
-    assert target.reason.name == "q"
+    target = dualgap.fit(X, y, lam=0.01, solver="ocas", q_mean=1.05 * optimum, tol=0.0)
+    assert target.reason.name == "q_mean"
     assert optimum * (1 - 1e-7) <= target.certificate.primal <= 1.05 * optimum
+
+
+def test_q_is_on_the_scale_of_the_papers_tables() -> None:
+    """q = 1.01 J with J the optimum in C-form, whichever form the run is in: P is 1/(C n) of that, so q on
+    the scale of P would end a run in its first round.
+    """
+    X, y = noisy(300)
+    optimum = dualgap.fit(X, y, C=1.0, tol=1e-8).certificate.primal
+    for factor, rounds in ((1.01, 2), (1.0001, 5)):
+        for strength, unit in (({"C": 1.0}, 1.0), ({"lam": 1.0 / 300}, 300.0)):
+            found = dualgap.fit(X, y, solver="ocas", q=factor * optimum, tol=0.0, **strength)
+            assert found.reason.name == "q"
+            assert found.trace[-1].updates >= rounds
+            assert optimum * (1 - 1e-7) <= unit * found.certificate.primal <= factor * optimum * (1 + 1e-9)
+
+
+def test_epsilon_of_svmperf_in_percent_is_a_hundredth_of_it() -> None:
+    X, y = noisy(300)
+    percent, part = (
+        dualgap.fit(X, y, solver="svmperf", tol=0.0, **rule)
+        for rule in ({"epsilon_percent": 0.7}, {"epsilon": 0.007})
+    )
+    assert percent.reason.name == part.reason.name == "epsilon"
+    assert percent.trace[-1].updates == part.trace[-1].updates > 3
+    assert percent.certificate == part.certificate
+    with pytest.raises(dualgap.InputError, match="two scales of one rule"):
+        dualgap.fit(X, y, solver="svmperf", epsilon=0.1, epsilon_percent=0.1)
+
+
+def noisy(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 10))
+    return X, np.sign(X @ rng.normal(size=10) + 3 * rng.normal(size=n))
 
 
 def test_ocas_needs_fewer_rounds_and_its_primal_never_rises() -> None:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
 from sklearn.svm import SVC
 
 import dualgap
+from dualgap.cli.train import command as train
 from dualgap.core.bias import make_bias
 from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Problem
 from dualgap.data.sources import view
+from dualgap.files import write_svmlight
+from dualgap.solvers.dual import separability
 from dualgap.solvers.dual.decomposition import Decomposition
+from dualgap.solvers.dual.separability import decided, solve_program
 from dualgap.solvers.dual.smo import SMO
 from dualgap.solvers.dual.working_set import WorkingSetSolver, pair_step
 from support.problems import off_centre
@@ -165,3 +173,113 @@ def test_a_solver_that_can_change_nothing_more_says_so(solver: WorkingSetSolver)
     assert problem.certify(solver.point(problem, state)).relative_gap <= 1e-12
     visits = state.counts.visits
     assert solver.step(problem, state, 1000, None)[0].counts.visits == visits
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_without_a_bias_it_is_the_optimum_of_dcd(solver: str, C: float) -> None:
+    X, y = off_centre()
+    X[3] = 0.0  # an empty row
+    outcome = dualgap.fit(X, y, C=C, solver=solver, tol=1e-7, max_epochs=None, time_limit=60)
+    reference = dualgap.fit(X, y, C=C, solver="dcd", tol=1e-8)
+    assert outcome.converged
+    assert outcome.intercept == 0.0
+    assert outcome.certificate.primal == pytest.approx(reference.certificate.primal, rel=2e-7)
+
+
+@pytest.mark.parametrize("solver", [Decomposition(q=6), SMO()], ids=lambda solver: str(solver.name))
+@pytest.mark.parametrize("loss", ["hinge", "hard-margin"])
+def test_without_a_bias_cutting_the_work_makes_no_difference(solver: WorkingSetSolver, loss: str) -> None:
+    """Also where the linear program of the hard margin is asked, in the tenth epoch."""
+    X, y = off_centre(n=40)
+    problem = Problem(view(X, y), LOSSES["hinge"](), 0.01)
+    if loss == "hard-margin":
+        hard = problem.loss.hard_margin
+        assert hard is not None
+        problem = Problem(view(X, y), hard, 0.01)
+
+    def run(budget: int) -> object:
+        state = solver.start(problem, None)
+        ended = None
+        while state.counts.visits < 1500 and ended is None:
+            state, (_, ended, *_) = solver.step(problem, state, min(budget, 1500 - state.counts.visits), None)
+        return state
+
+    assert_same(run(1500), run(1))
+    assert_same(run(1500), run(97))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_hard_margin_without_a_bias(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0.0, 1, -1)
+    outcome = dualgap.fit(X, y, C=np.inf, solver=solver, tol=1e-6, max_epochs=None, time_limit=60)
+    assert outcome.converged
+    assert (y * (X @ outcome.coef)).min() >= 1.0
+    soft = dualgap.fit(X, y, C=1e7, tol=1e-7)
+    assert outcome.certificate.primal == pytest.approx(soft.certificate.primal, rel=1e-4)
+
+
+@pytest.mark.parametrize("bias", ["none", "exact"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_linear_program_decides_where_the_dual_grows_too_slowly(solver: str, bias: str) -> None:
+    """Many rows of few columns, a third of the labels at random, as in a1a: no verdict in 1,000 epochs
+    without it.
+    """
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((300, 40)) < 0.3, 1.0, 0.0)
+    y = np.where((X[:, 0] > 0) ^ (rng.random(300) < 0.3), 1.0, -1.0)
+    outcome = dualgap.fit(X, y, C=np.inf, bias=bias, solver=solver)
+    assert outcome.reason.name == "not separable", outcome.reason
+    assert outcome.epochs < 20
+    v = outcome.run.state.variables.v  # the proof: the rows of both classes meet, up to rounding
+    assert np.all(v * y >= 0.0)
+    assert np.linalg.norm(v @ X) <= 1e-9 * np.abs(v).sum()
+    assert bias == "none" or abs(v.sum()) <= 1e-9 * np.abs(v).sum()
+
+
+def test_the_linear_program_separates_classes_that_can_be() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 80))
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    weight = (rng.random(60) < 0.9).astype(float)
+    hard = LOSSES["hinge"]().hard_margin
+    assert hard is not None
+    for matrix in (X, sp.csr_array(X)):
+        for kind in ("none", "exact"):
+            problem = Problem(view(matrix, y, weight), hard, 1 / 60, make_bias(kind, 1.0))
+            ray, hyperplane = solve_program(problem)
+            assert ray is None
+            assert hyperplane is not None
+            assert np.all((y * (X @ hyperplane[:-1] + hyperplane[-1]))[weight > 0] > 0.0)
+            assert kind == "exact" or hyperplane[-1] == 0.0
+            state = decided(problem, Decomposition().start(problem, None))
+            assert problem.evaluate(Decomposition().point(problem, state)).primal < np.inf
+
+
+def test_that_separability_is_not_decided_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(separability, "MAX_ENTRIES", 10)
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(200, 30)), np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    outcome = dualgap.fit(X, y, C=np.inf, max_epochs=15)
+    assert outcome.reason.name == "max_epochs"
+    assert any("separable is not decided" in line for line in outcome.story)
+
+
+def test_the_hard_margin_on_the_command_line(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0.2, 1.0, -1.0)
+    file, model = tmp_path / "rows.svm", tmp_path / "rows.model"
+    write_svmlight(file, X, y)
+    runner = CliRunner()
+    trained = runner.invoke(train, [str(file), "--C", "inf", "--bias", "exact", "-o", str(model)])
+    assert trained.exit_code == 0, trained.output
+    found = dualgap.Model.load(model)
+    assert np.isinf(found.C)
+    assert (y * (X @ found.coef.ravel() + found.intercept)).min() >= 1.0
+    assert found.verify(X, y).verdict == "true"
+    planned = runner.invoke(train, [str(file), "--C", "inf", "--bias", "exact", "--plan"])
+    assert planned.exit_code == 0, planned.output
+    assert "hard margin" in planned.output

@@ -198,10 +198,11 @@ class TestIterationBound:
         X /= np.linalg.norm(X, axis=1)[:, None]
         X[0] *= 2.0
         task = Problem(view(X, np.sign(X[:, 0])), make_loss("hinge"), 0.5)
-        T0, T = iteration_bound(task, 0.01)
+        T0, T, dual = iteration_bound(task, 0.01)
         early = math.ceil(50 * math.log(0.5 * 0.5 * 50 / 4.0))
         assert early + 50 + math.ceil(5 * 4.0 / (0.5 * 0.01)) == T
         assert pytest.approx(T - 50 - 4.0 / (0.5 * 0.01), abs=2) == T0
+        assert dual == T0
 
     def test_two_sided_losses_need_four_times_as_much(self) -> None:
         hinge, absolute = (
@@ -219,7 +220,14 @@ class TestIterationBound:
         assert iteration_bound(even, 1e-3) == iteration_bound(plain, 1e-3)
 
     @pytest.mark.parametrize(
-        ("loss", "output"), [("hinge", "average"), ("smooth-hinge", "last"), ("absolute", "average")]
+        ("loss", "output"),
+        [
+            ("hinge", "average"),
+            ("hinge", "random"),
+            ("smooth-hinge", "last"),
+            ("smooth-hinge", "average"),
+            ("absolute", "average"),
+        ],
     )
     def test_it_holds_on_the_mean_over_seeds(self, loss: str, output: str) -> None:
         task, epsilon = problem(loss, lam=0.1), 0.05
@@ -230,17 +238,64 @@ class TestIterationBound:
             state, status = solver.step(task, solver.start(task, None), 10**9, None)
             assert status.ended is not None
             assert status.ended.name == "epsilon"
-            assert state.counts.visits == iteration_bound(task, epsilon)[1]
+            longer = task.epoch_size if (loss, output) == ("smooth-hinge", "average") else 0
+            assert state.counts.visits == iteration_bound(task, epsilon).T + longer
             gaps.append(task.certify(solver.point(task, state)).gap)
         assert np.mean(gaps) <= epsilon
+
+    @pytest.mark.parametrize("loss", ["hinge", "smooth-hinge"])
+    def test_half_of_it_bounds_the_dual(self, loss: str) -> None:
+        task, epsilon = problem(loss, lam=0.1), 0.05
+        precise = SDCA()
+        end, _ = precise.step(task, precise.start(task, None), 4000 * task.epoch_size, None)
+        best = task.certify(precise.point(task, end)).primal
+        short = []
+        for seed in range(12):
+            solver = SDCA(order="random", epsilon=epsilon, bound="dual", seed=seed)
+            solver.check(task, math.inf)
+            state, status = solver.step(task, solver.start(task, None), 10**9, None)
+            assert status.ended is not None
+            assert "epsilon/2=0.025" in status.ended.message
+            bound = iteration_bound(task, epsilon)
+            assert state.counts.visits == bound.dual < bound.T
+            short.append(best - task.certify(solver.point(task, state)).dual)
+        assert np.mean(short) <= epsilon / 2
+
+    def test_a_later_T0_makes_a_longer_run(self) -> None:
+        task = problem(lam=0.1)
+        T0, T, _ = iteration_bound(task, 0.05)
+        assert T0 is not None
+        solver = SDCA(order="random", iterate="random", epsilon=0.05, T0=T0 + 70)
+        state, _ = solver.step(task, solver.start(task, None), 10**9, None)
+        assert (state.counts.visits, state.suffix.now.began) == (T + 70, T0 + 70)
+        with pytest.raises(InputError, match=f"needs T0 >= {T0}"):
+            SDCA(order="random", iterate="random", epsilon=0.05, T0=T0 - 1).check(task, math.inf)
+
+    def test_T0_may_be_T(self) -> None:
+        """The mean of one iterate is that one."""
+        X, y = np.eye(3), np.array([1, -1, 1])
+        told: dict[str, Any] = {
+            "solver": "sdca",
+            "max_visits": 50,
+            "tol": 0.0,
+            "output": "last",
+            "order": "random",
+        }
+        mean = dualgap.fit(X, y, iterate="average", T0=50, **told)
+        np.testing.assert_array_equal(mean.coef, dualgap.fit(X, y, **told).coef)
 
     def test_the_plan_says_it(self) -> None:
         X, y = np.array([[1.0], [2.0], [1.5]]), np.array([1, -1, 1])
         lines = dualgap.plan(X, y, solver="sdca", lam=0.1, order="random", iterate="average", epsilon=0.01)
-        T0, T = iteration_bound(Problem(view(X, np.array(y, dtype=float)), make_loss("hinge"), 0.1), 0.01)
+        T0, T, dual = iteration_bound(
+            Problem(view(X, np.array(y, dtype=float)), make_loss("hinge"), 0.1), 0.01
+        )
         text = "\n".join(lines)
         assert f"{T:,.0f} steps" in text
         assert f"T0={T0:,}" in text
+        assert f"after {dual:,} steps the dual value is expected within 0.005" in text
+        lines = dualgap.plan(X, y, solver="sdca", lam=0.1, order="random", iterate="random", epsilon=0.01)
+        assert f"one of the iterates, at random, from step T0={T0:,}" in "\n".join(lines)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +309,7 @@ class TestIterationBound:
         ({"order": "gaps", "iterate": "average"}, "iterate='average' needs another"),
         ({"epsilon": -1.0}, "epsilon=-1.0"),
         ({"epsilon": 0.1}, "order='random' only"),
-        ({"epsilon": 0.1, "order": "random"}, "set iterate='average' too"),
+        ({"epsilon": 0.1, "order": "random"}, "set iterate='average' or iterate='random' too"),
     ],
 )
 def test_bad_options(options: dict[str, Any], complaint: str) -> None:

@@ -22,7 +22,9 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.jit import compiled
+from dualgap.runtime.random import generator, resample
 from dualgap.solvers import SOLVERS
+from dualgap.solvers.order import first_permutation
 from dualgap.solvers.primal.asgd import ASGD
 from dualgap.solvers.primal.descent import Descent, last_iterate
 from dualgap.solvers.primal.implicit import Implicit
@@ -119,27 +121,40 @@ class TestSvmSgd:
     def test_the_calibrated_rate_is_the_best_of_its_neighbours_on_the_first_rows(
         self, loss: str, lam: float
     ) -> None:
-        task = problem(loss, n=SAMPLE + 300, lam=lam)
-        head = Problem(
-            view(*(part[:SAMPLE] for part in (task.source.rows.matrix, task.source.y, task.source.weight))),  # type: ignore[attr-defined]
-            task.loss,
-            lam,
-        )
+        task, solver = problem(loss, n=SAMPLE + 300, lam=lam), SvmSgd(order="given")
+        rows, y, weight = task.source.rows.matrix, task.source.y, task.source.weight  # type: ignore[attr-defined]
+        first = np.flatnonzero(weight)[:SAMPLE]
+        head = Problem(view(rows[first], y[first], weight[first]), task.loss, lam)
 
         def cost(eta0: float) -> float:
             w = written(head, head.epoch_size, lambda t: eta0 / (1.0 + lam * eta0 * t))[0][-1]
             return head.evaluate(Point(w, 0.0, None)).primal
 
-        best = calibrated(SvmSgd(), task)
+        best = calibrated(solver, task)
         assert math.log2(best).is_integer()
         # beyond 1/lam the rate hardly changes
         assert cost(best) <= cost(2.0 * best) or 2.0 * best * lam > 1.0
         assert cost(best) <= cost(0.5 * best)
-        assert SvmSgd().rate(task).eta0 == best
-        other = task.source.y.copy()
-        other[SAMPLE:] *= -1.0  # the rows beyond the first ones have no say
-        rows = task.source.rows.matrix  # type: ignore[attr-defined]
-        assert calibrated(SvmSgd(), Problem(view(rows, other, task.source.weight), task.loss, lam)) == best
+        assert solver.rate(task).eta0 == best
+        other = y.copy()
+        other[first[-1] + 1 :] *= -1.0  # the rows beyond the first ones have no say
+        assert calibrated(solver, Problem(view(rows, other, task.source.weight), task.loss, lam)) == best
+
+    @pytest.mark.parametrize("order", ["permutation", "fixed", "random"])
+    def test_the_rate_is_calibrated_on_rows_of_the_order_that_is_used(self, order: str) -> None:
+        """The file is sorted: its first rows are of one class, and shorter than the others."""
+        X, y = linear_data(n=4 * SAMPLE, d=4, seed=4, noise=0.7)
+        X[y > 0] *= 30.0
+        sort = np.argsort(y, kind="stable")
+        task = Problem(view(X[sort], y[sort]), make_loss("hinge"), 1e-4)
+        order_of_file, found = (calibrated(SvmSgd(order=how, seed=2), task) for how in ("given", order))
+        assert found != order_of_file
+        picks = first_permutation(len(y), seed=2)
+        if order == "random":
+            picks = np.zeros(len(y), dtype=np.uint32)
+            resample(generator(2), np.arange(len(y), dtype=np.uint32), picks)
+        shuffled = Problem(view(X[sort][picks], y[sort][picks]), task.loss, task.lam)
+        assert found == calibrated(SvmSgd(order="given"), shuffled)
 
     @pytest.mark.parametrize("name", ["svmsgd", "asgd", "sgd"])
     def test_on_rows_out_of_all_proportion_a_rate_is_found_too(self, name: str) -> None:
@@ -157,7 +172,7 @@ class TestSvmSgd:
         """The first rows are empty: no rate is better than another on them."""
         X, y = data()
         X, y = np.vstack([np.zeros((SAMPLE, 4)), X]), np.concatenate([np.resize([1, -1], SAMPLE), y])
-        outcome = dualgap.fit(X, y, lam=1e-3, solver="svmsgd", max_epochs=3, polish=0)
+        outcome = dualgap.fit(X, y, lam=1e-3, solver="svmsgd", order="given", max_epochs=3, polish=0)
         assert outcome.certificate.primal < 0.99 * outcome.problem.value_at_zero
 
     @pytest.mark.slow
@@ -224,6 +239,26 @@ class TestNorma:
             task, solver, run(solver, task, steps), np.mean(ws[taken], axis=0), float(np.mean(bs[taken]))
         )
 
+    @pytest.mark.parametrize(
+        ("kind", "eta"),
+        [("constant", lambda t: 0.5), ("inverse", lambda t: 0.5 / t)],
+        ids=["constant", "inverse"],
+    )
+    def test_other_rates(self, kind: str, eta: Callable[[int], float]) -> None:
+        task, solver = problem(), Norma(eta0=0.5, learning_rate=kind, order="given", tstart=1)
+        ws, bs = written(task, 50, eta)
+        assert_model(task, solver, run(solver, task, 50), np.mean(ws[:50], axis=0), float(np.mean(bs[:50])))
+
+    def test_their_defaults(self) -> None:
+        """1/(lam t) is Pegasos' rate; a constant one is that of 1/sqrt(t) after an epoch."""
+        task = problem(lam=1e-3)
+        assert Norma(learning_rate="inverse").rate(task).at(7) == pytest.approx(1.0 / (task.lam * 7))
+        assert Norma(learning_rate="constant").rate(task).at(1) == pytest.approx(
+            Norma().rate(task).at(task.epoch_size)
+        )
+        with pytest.raises(InputError, match="learning_rate='bottou' must be one of sqrt, constant, inverse"):
+            Norma(learning_rate="bottou")
+
     def test_the_default_rate_keeps_within_the_regulariser(self) -> None:
         for lam in (1e-4, 0.3, 40.0):
             task = problem(lam=lam)
@@ -258,6 +293,7 @@ class TestNorma:
 FAMILY: list[Any] = [
     SvmSgd(eta0=0.3),
     SGD(eta0=0.3, average=True, weights="simple"),
+    SGD(eta0=0.3, random=True, order="fixed"),
     SGD(eta0=0.3, lazy=False, order="random"),
     ASGD(eta0=0.3, tstart=5),
     Norma(tstart=9),

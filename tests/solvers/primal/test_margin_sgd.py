@@ -23,6 +23,7 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.random import generator, resample, shuffle
+from dualgap.solvers.order import first_permutation
 from dualgap.solvers.primal.growing_margin import margin_errors
 from dualgap.solvers.primal.margin_sgd import SGDm, SGDr, SGDs
 from support.problems import linear_data, small_problem
@@ -143,6 +144,22 @@ def test_the_pseudo_code_with_relative_accuracy(solver: SGDs, lam: float, bias: 
     assert state.counts.visits == 13 * task.epoch_size
 
 
+@pytest.mark.parametrize("order", ["fixed", "given"])
+@pytest.mark.parametrize("solver", [SGDs(), SGDm()], ids=["s", "m"])
+def test_the_pseudo_code_in_one_order(solver: SGDs, order: str) -> None:
+    """The permutation is that of the first epoch, and can be had without the solver."""
+    task = whole(weighted=True)
+    rows = np.flatnonzero(task.source.weight)
+    picks = rows[first_permutation(rows.size, seed=3)] if order == "fixed" else rows
+    assert np.array_equal(rows[first_permutation(rows.size, seed=3)], next(permutations(task, 3)))
+    literal, solver = Literal(task), replace(solver, seed=3, order=order)
+    state = solver.start(task, None)
+    for epoch in range(1, 8):
+        state, _ = solver.step(task, state, task.epoch_size, None)
+        literal.epoch(picks, solver.multiplicity(epoch))
+        assert_equal(state, literal)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("lam", [1 / 512, 1 / 16, 8.0])
 def test_the_pseudo_code_with_random_selection(lam: float, weighted: bool) -> None:
@@ -184,7 +201,7 @@ def test_a_free_bias_takes_its_part_of_each_step(solver: SGDs, bias_step: float)
 
 
 class TestStoppingRule:
-    @pytest.mark.parametrize("f", [1.0, 1.25, 4.0])
+    @pytest.mark.parametrize("f", [1.0, 1.01, 1.25, 4.0, 1e6])
     @pytest.mark.parametrize("epsilon", [0.5, 0.125, 0.0625])
     @pytest.mark.parametrize("solver", [SGDs(), SGDm()], ids=["s", "m"])
     def test_it_looks_and_stops_where_the_pseudo_code_does(

@@ -59,10 +59,8 @@ class Literal:
     def step(self, batch: np.ndarray) -> None:
         k = len(batch)
         hit = [i for i in batch if self.y[i] * (self.X[i] @ self.w + self.b) < 1.0]
-        if not hit and self.solver.skip_lossless:
-            return
-        self.t += 1
-        eta = 1.0 / (self.lam * self.t)
+        eta = 1.0 / (self.lam * (self.t + 1))
+        self.t += 1 if hit or not self.solver.skip_lossless else 0
         push = self.share[hit] * self.y[hit]
         self.w = (1.0 - eta * self.lam) * self.w + eta / k * (push @ self.X[hit])
         self.b += self.bias_step * eta / k * push.sum()
@@ -118,6 +116,90 @@ def test_a_batch_without_loss_may_not_count(projection: bool) -> None:
     task = problem(noise=0.0, lam=1e-4)
     state, _, _ = compare(task, Pegasos(skip_lossless=True, projection=projection, seed=1), 120)
     assert 1 < state.cursor.t < state.cursor.steps == 120
+
+
+def test_batches_that_do_not_count_leave_the_objective_as_it_is() -> None:
+    """Without the shrinking, which a held t leaves as it is, w would be several times too long."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = np.where(X @ np.ones(5) > 0, 1.0, -1.0)
+    common: dict[str, Any] = {"lam": 0.01, "tol": 0.0, "max_visits": 60_000, "output": "last"}
+    least = dualgap.fit(X, y, lam=0.01, tol=1e-4).certificate.primal
+    for options in ({"k": 1}, {"k": 5}):
+        found = dualgap.fit(X, y, solver="pegasos", skip_lossless=True, **common, **options)
+        assert found.certificate.primal <= 1.1 * least
+
+
+class TestStart:
+    def test_a_start_of_its_own_seed(self) -> None:
+        """Rows come by the seed, the start by first_seed."""
+        task = problem()
+        starts = [
+            Pegasos(seed=seed, first_w="ball", first_seed=first).start(task, None)
+            for seed, first in ((1, 7), (2, 7), (1, 8), (7, -1))
+        ]
+        v = [state.model.v for state in starts]
+        assert np.array_equal(v[0], v[1])
+        assert np.array_equal(v[0], v[3])
+        assert not np.array_equal(v[0], v[2])
+        assert np.array_equal(starts[0].order.rng, starts[2].order.rng)
+        assert not np.array_equal(starts[0].order.rng, starts[1].order.rng)
+
+    def test_t0_keeps_the_start(self) -> None:
+        task, solver = problem(), Pegasos(first_w="ball", t0=3, seed=2)
+        state = solver.start(task, None)
+        literal = Literal(task, solver)
+        literal.w, literal.t = np.append(state.model.v, 0.0), 3
+        assert np.abs(literal.w).max() > 0.0
+        for _ in range(10):
+            state, _ = solver.step(task, state, 1, None)
+            literal.step(state.order.picks[state.cursor.position - 1 : state.cursor.position])
+        np.testing.assert_allclose(model(state), literal.model, rtol=1e-9)
+
+    @pytest.mark.parametrize("bias", [NoBias(), AugmentedBias(0.7), ExactBias()], ids=lambda bias: bias.kind)
+    def test_a_warm_start_is_not_erased(self, bias: Any) -> None:
+        task = problem(bias=bias)
+        b = 0.0 if bias.kind == "none" else 0.25
+        warm = Point(np.array([1.0, -2.0, 0.5, 3.0]), b, None)
+        state = Pegasos(k=3).start(task, warm)
+        assert state.cursor.t == state.ahead == 67  # ten epochs of 20 rows
+        np.testing.assert_allclose(model(state), np.append(warm.w, b))
+        expected = warm.w @ warm.w + (b**2 / 0.49 if bias.kind == "augmented" else 0.0)
+        assert state.cursor.scaled.square == pytest.approx(expected)
+        assert Pegasos(t0=50).start(task, warm).cursor.t == 50
+        after, _ = Pegasos(k=3).step(task, state, 3, None)
+        literal = Literal(task, Pegasos(k=3))
+        rho = bias.rho
+        literal.w, literal.t = np.append(warm.w, b / rho if rho else 0.0), 67
+        literal.b = 0.0 if rho else b
+        literal.step(after.order.picks[after.cursor.position - 3 : after.cursor.position])
+        np.testing.assert_allclose(model(after), literal.model, rtol=1e-9)
+
+    def test_a_warm_run_begins_where_another_ended(self) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(300, 5))
+        y = np.where(X @ np.ones(5) + rng.normal(size=300) > 0, 1.0, -1.0)
+        first = dualgap.fit(X, y, lam=0.01, tol=1e-3)
+        common: dict[str, Any] = {"lam": 0.01, "tol": 0.0, "max_visits": 300, "output": "last", "seed": 3}
+        warm, cold = (
+            dualgap.fit(X, y, solver="pegasos", warm=start, **common).certificate.primal
+            for start in (first, None)
+        )
+        assert warm < cold
+
+    def test_a_warm_run_goes_on_bit_for_bit(self, tmp_path: Path) -> None:
+        X, y = data()
+        warm = Point(np.ones(X.shape[1]), 0.0, None)
+        common: dict[str, Any] = {"lam": 0.03, "solver": "pegasos", "tol": 0.0, "max_epochs": None}
+        long = dualgap.fit(X, y, max_visits=300, warm=warm, **common)
+        dualgap.save_state(tmp_path / "run.npz", dualgap.fit(X, y, max_visits=77, warm=warm, **common))
+        resumed = dualgap.fit(X, y, max_visits=300, resume=dualgap.load_state(tmp_path / "run.npz"), **common)
+        assert_same(long.run.state, resumed.run.state)
+
+    def test_random_stopping_has_no_t0(self) -> None:
+        with pytest.raises(InputError, match="t0=5 does not go with stop_within=60"):
+            Pegasos(t0=5, stop_within=60)
+        assert Pegasos(stop_within=60).start(problem(), Point(np.ones(4), 0.0, None)).cursor.t == 0
 
 
 class TestSampling:
@@ -374,6 +456,17 @@ class TestRandomStopping:
         task = Problem(view(X, y), make_loss("hinge"), 0.01)
         assert excess_bound(task, 500, False) == pytest.approx(42 * 4 * math.log(1000) / 5)
 
+    def test_delta_is_an_option(self) -> None:
+        X, y = data(n=60)
+        task = problem(n=60, lam=0.05)
+        assert excess_bound(task, 800, False, 0.01) == pytest.approx(
+            excess_bound(task, 800, False) * math.log(800 / 0.01) / math.log(800 / 0.5)
+        )
+        told: dict[str, Any] = {"lam": 0.05, "solver": "pegasos", "stop_within": 800, "delta": 0.01}
+        outcome = dualgap.fit(X, y, tol=0.0, **told)
+        assert outcome.run.state.attempt.bound == excess_bound(outcome.problem, 800, False, 0.01)
+        assert "delta = 0.01" in "\n".join(dualgap.plan(X, y, **told))
+
     def test_the_plan_says_it(self) -> None:
         X, y = data()
         task = problem(lam=0.05)
@@ -407,7 +500,7 @@ class TestRandomStopping:
 
     def test_a_bad_model_is_tried_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         bound = 0.06
-        monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: bound)
+        monkeypatch.setattr(pegasos, "excess_bound", lambda *_: bound)
         task, solver = problem(n=60, lam=0.05), Pegasos(stop_within=200, seed=1)
         state, stops = solver.start(task, None), []
         while not state.attempt.accepted:
@@ -432,7 +525,7 @@ class TestRandomStopping:
     def test_where_the_bound_is_impossible_a_limit_ends_the_run(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
+        monkeypatch.setattr(pegasos, "excess_bound", lambda *_: 0.0)
         X, y = data()
         outcome = dualgap.fit(X, y, lam=0.05, solver="pegasos", tol=0.0, stop_within=30, max_epochs=20)
         assert outcome.reason.name == "max_epochs"
@@ -444,6 +537,7 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"k": 3, "projection": True, "sampling": "distinct", "skip_lossless": True},
     {"iterate": "average", "projection": True},
+    {"first_w": "ball", "first_seed": 3, "t0": 5, "iterate": "average"},
     {"k": 3, "iterate": "random", "sampling": "epochs"},
     {"iterate": "random", "T0": 11},
     {"stop_within": 60},
@@ -454,7 +548,7 @@ OPTIONS: list[dict[str, Any]] = [
     "options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())) or "plain"
 )
 def test_budgets_make_no_difference(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
+    monkeypatch.setattr(pegasos, "excess_bound", lambda *_: 0.0)
     task, ends = problem(bias=AugmentedBias(0.5), weighted=True), []
     solver = Pegasos(seed=9, **options)
     for size in (1, 7, 1000):
@@ -475,7 +569,7 @@ def test_budgets_make_no_difference(options: dict[str, Any], monkeypatch: pytest
 def test_a_resumed_run_is_the_same(
     options: dict[str, Any], bias: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pegasos, "excess_bound", lambda problem, T, projection: 0.0)
+    monkeypatch.setattr(pegasos, "excess_bound", lambda *_: 0.0)
     X, y = data()
     common: dict[str, Any] = {
         "lam": 0.03,
@@ -499,9 +593,10 @@ class TestDualPoints:
         task = problem(weighted=True, lam=0.3)
         solver = Pegasos(k=2, sampling=sampling, skip_lossless=skip, seed=1)
         state, _ = solver.step(task, solver.start(task, None), 2000, None)
-        share = state.model.errors * 20 / (2 * state.cursor.t)
-        w, _ = task.model_of(task.source.y * share, 0.0)
-        np.testing.assert_allclose(w, model(state)[:-1], rtol=1e-10)
+        share = state.model.errors * 20 / (2 * state.cursor.steps)
+        if not skip:  # where t is held, late steps are longer
+            w, _ = task.model_of(task.source.y * share, 0.0)
+            np.testing.assert_allclose(w, model(state)[:-1], rtol=1e-10)
         point = solver.point(task, state)
         np.testing.assert_allclose(point.beta, task.source.y * np.minimum(share, 1.0), rtol=1e-14)
         assert (state.cursor.t < state.cursor.steps) == skip
@@ -596,13 +691,18 @@ class TestDualPoints:
         ({"T0": -1}, "T0=-1"),
         ({"T0": 5}, "T0=5 goes with iterate=average"),
         (
-            {"k": 2, "iterate": "average", "T0": 250, "max_visits": 500},
-            "T0=250 is beyond the run of 250 steps of 2 rows",
+            {"k": 2, "iterate": "average", "T0": 251, "max_visits": 500},
+            "T0=251 is beyond the run of 250 steps of 2 rows",
         ),
         ({"stop_within": -1}, "stop_within=-1 must be a whole number >= 0"),
         ({"stop_within": 9000}, "stop_within=9000 is beyond the run of 3000 steps"),
         ({"k": 2, "stop_within": 2000}, "stop_within=2000 is beyond the run of 1500 steps"),
         ({"stop_within": 5, "iterate": "average"}, "leave out iterate='average'"),
+        ({"stop_within": 50}, "a bound for lam <= 1/4 only, and lam = 0.333333"),
+        ({"stop_within": 2}, "stop_within=2 must be at least 3"),
+        ({"stop_within": 50, "sampling": "epochs"}, "leave out sampling='epochs'"),
+        ({"stop_within": 50, "skip_lossless": True}, "a t that always advances"),
+        ({"delta": 0.0}, "delta=0.0 must be a finite number from 1e-12 to 1"),
         ({"polish": -1}, "polish=-1 must be a whole number >= 0"),
         ({"bias_step": math.nan}, "bias_step=nan must be a finite number >= 0"),
         ({"precision": "float32"}, "solver 'pegasos' has no option 'precision'"),
@@ -619,7 +719,7 @@ def test_bad_options(options: dict[str, Any], complaint: str) -> None:
 
 def test_the_last_step_of_a_run_may_be_the_first_of_its_window() -> None:
     X, y = np.eye(3), np.array([1, -1, 1])
-    outcome = dualgap.fit(X, y, solver="pegasos", k=2, iterate="average", T0=249, max_visits=500, tol=0.0)
+    outcome = dualgap.fit(X, y, solver="pegasos", k=2, iterate="average", T0=250, max_visits=500, tol=0.0)
     assert outcome.run.state.cursor.steps == 250
 
 

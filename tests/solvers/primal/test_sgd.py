@@ -8,6 +8,7 @@ import itertools
 import math
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
 from dualgap.solvers import SOLVERS, can_have, can_train
 from dualgap.solvers.primal.descent import last_iterate
+from dualgap.solvers.primal.preconditioner import inverse_of
 from dualgap.solvers.primal.rates import RATES
 from dualgap.solvers.primal.sgd import SGD
 from support.problems import small_problem
@@ -254,7 +256,7 @@ class TestPreconditioner:
             (-np.eye(4), "preconditioner is not positive definite"),
             (np.diag([1.0, 1.0, 1.0, np.inf]), "preconditioner"),
             (np.full((4, 4), np.nan), "preconditioner"),
-            ("squares", "preconditioner='squares' must be one of identity, features"),
+            ("squares", "preconditioner='squares' is none of identity, features, and no file"),
         ],
     )
     def test_bad_ones(self, given_S: Any, complaint: str) -> None:
@@ -262,6 +264,32 @@ class TestPreconditioner:
         with pytest.raises(InputError, match=complaint) as error:
             dualgap.fit(X, y, lam=0.1, solver="sgd", eta0=0.1, preconditioner=given_S)
         assert "\n" not in str(error.value)
+
+    def test_from_a_file(self, tmp_path: Path) -> None:
+        X, y = np.random.default_rng(0).normal(size=(8, 4)), np.array([1, -1] * 4)
+        common: dict[str, Any] = {"lam": 0.1, "solver": "sgd", "eta0": 0.1, "max_epochs": 3}
+        for given_S in (np.array([1.0, 2.0, 3.0, 4.0]), self.S):
+            expected = dualgap.fit(X, y, preconditioner=given_S, **common).coef
+            np.save(tmp_path / "S.npy", given_S)
+            np.savetxt(tmp_path / "S.txt", given_S, fmt="%.17g")
+            for name in ("S.npy", "S.txt"):
+                found = dualgap.fit(X, y, preconditioner=str(tmp_path / name), **common)
+                assert np.array_equal(found.coef, expected)
+
+    def test_from_a_file_that_changes_or_is_none(self, tmp_path: Path) -> None:
+        file = tmp_path / "S.txt"
+        file.write_text("1\n2\n")
+        assert inverse_of(str(file), problem(d=2)).tolist() == [[1.0], [0.5]]
+        file.write_text("1\n2.5\n")
+        assert inverse_of(file, problem(d=2)).tolist() == [[1.0], [0.4]]
+        file.write_text("one\ntwo\n")
+        with pytest.raises(
+            InputError, match=r"S.txt is neither an array of NumPy \(.npy\) nor text with numbers"
+        ):
+            inverse_of(file, problem(d=2))
+        np.save(tmp_path / "S.npy", np.array([{}], dtype=object), allow_pickle=True)
+        with pytest.raises(InputError, match=r"S.npy is neither"):
+            inverse_of(tmp_path / "S.npy", problem(d=2))
 
     def test_a_matrix_has_no_entry_for_a_constant_feature(self) -> None:
         X, y = np.random.default_rng(0).normal(size=(8, 4)), np.array([1, -1] * 4)
@@ -346,13 +374,16 @@ class TestMeans:
             inverse = np.eye(4) if isinstance(preconditioner, str) else 2.0 * np.eye(4)
             most = 2.0 / (task.loss.zhang_pairs[0][0] * longest(task, inverse))
             short, long = (
-                SGD(average=True, learning_rate="constant", preconditioner=preconditioner, eta0=most * factor)
+                SGD(average=True, learning_rate="sqrt", preconditioner=preconditioner, eta0=most * factor)
                 for factor in (0.9999, 1.0001)
             )
             short.check(task, 100)
-            with pytest.raises(InputError, match=rf"must be below 2/\(A M\^2\) = {most:g}"):
+            with pytest.raises(
+                InputError, match=rf"must be below 2/\(A M\^2\) = {most:g}, or weights='full'"
+            ):
                 long.check(task, 100)
-            replace(long, average=False).check(task, 100)
+            for harmless in ({"average": False}, {"weights": "simple"}, {"learning_rate": "constant"}):
+                replace(long, **harmless).check(task, 100)
 
     def test_that_is_looked_at_before_a_run(self) -> None:
         task = problem("squared")
@@ -668,17 +699,73 @@ class TestOnTheMean:
 
 
 @pytest.mark.parametrize("weights", ["full", "simple"])
-def test_too_long_a_step_is_refused_with_either_weights(weights: str) -> None:
-    X = np.diag([3.0, 1.0, 2.0, 1.0])
-    with pytest.raises(InputError, match=r"below 2/\(A M\^2\) = 0.0555"):
-        dualgap.fit(
-            X,
-            np.array([1.0, 2.0, 3.0, 4.0]),
-            loss="squared",
-            lam=0.1,
-            solver="sgd",
-            average=True,
-            weights=weights,
-            learning_rate="constant",
-            eta0=0.06,
-        )
+def test_figure_1_can_be_run(weights: str) -> None:
+    """Averaged least squares at eta = 0.002 on rows of 0 and 1, whose A M^2 / 2 is above 500."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((60, 2000)) < 0.15).astype(float)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    assert 0.002 * 4.0 * (X**2).sum(axis=1).max() > 2.0
+    common: dict[str, Any] = {"solver": "sgd", "loss": "squared", "lam": 0.0, "output": "last"}
+    outcome = dualgap.fit(X, y, paper="zhang-2004-averaged", weights=weights, max_epochs=5, **common)
+    assert outcome.certificate.primal < 0.5
+
+
+class TestPairs:
+    def test_the_pair_decides_on_the_weights(self) -> None:
+        """The smoothed hinge has (0, 1) and (2/gamma, 0)."""
+        task = problem("smooth-hinge")
+        steps, order = 30, in_order(task, 30)
+        for pair, (A, _) in enumerate(task.loss.zhang_pairs, 1):
+            solver = SGD(eta0=0.02, learning_rate="sqrt", average=True, order="given", pair=pair)
+            expected = written(task, order, lambda t: 0.02 / math.sqrt(t), A=A)
+            assert_close(solver.point(task, run(solver, task, steps)).w, expected.mean)
+        assert len({A for A, _ in task.loss.zhang_pairs}) == 2
+
+    def test_one_that_is_not_there(self) -> None:
+        with pytest.raises(
+            InputError, match=r"pair=2 is none of the pairs \(A, B\) of 'hinge': 1: \(0.0, 1.0\)"
+        ):
+            SGD(pair=2, eta0=0.1).check(problem(), 100)
+        with pytest.raises(InputError, match="pair=0 must be a whole number >= 1"):
+            SGD(pair=0)
+
+
+class TestRandomStopping:
+    def test_it_is_an_iterate_of_the_same_run(self) -> None:
+        for T0 in (1, 20):
+            task = problem()
+            solver = SGD(eta0=0.2, learning_rate="constant", random=True, T0=T0, seed=4)
+            state, plain = solver.start(task, None), replace(solver, random=False, T0=1)
+            iterates = [last(run(plain, task, t))[0] for t in range(81)]
+            chosen = []
+            for t in range(1, 81):
+                state, _ = solver.step(task, state, 1, None)
+                w = solver.point(task, state).w
+                chosen.append(next(k for k in range(81) if np.array_equal(iterates[k], w)))
+                assert chosen[-1] <= t
+            assert min(chosen[T0 - 1 :]) >= T0
+            assert len(set(chosen[T0:])) > 1
+
+    def test_every_step_is_as_likely(self) -> None:
+        task, counts = problem(n=6), np.zeros(8)
+        plain = SGD(eta0=0.1, learning_rate="constant", order="given")
+        iterates = [last(run(plain, task, t))[0] for t in range(9)]
+        for seed in range(800):
+            solver = replace(plain, random=True, seed=seed)
+            w = solver.point(task, run(solver, task, 8)).w
+            counts[next(k for k in range(1, 9) if np.array_equal(iterates[k], w)) - 1] += 1
+        assert counts.sum() == 800
+        assert np.abs(counts - 100).max() < 45  # 4.8 standard deviations
+
+    def test_budgets_make_no_difference(self) -> None:
+        task, solver = problem("logistic"), SGD(eta0=0.2, random=True, preconditioner="features", seed=2)
+        whole, state = run(solver, task, 90), solver.start(task, None)
+        while state.counts.visits < 90:
+            state, _ = solver.step(task, state, min(7, 90 - state.counts.visits), None)
+        assert np.array_equal(solver.point(task, whole).w, solver.point(task, state).w)
+
+    def test_it_excludes_a_mean(self) -> None:
+        with pytest.raises(InputError, match="average and random exclude each other"):
+            SGD(average=True, random=True)
+        with pytest.raises(InputError, match="T0=3 goes with average=true or random=true"):
+            SGD(T0=3)

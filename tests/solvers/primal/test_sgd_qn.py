@@ -15,8 +15,9 @@ from dualgap.core.bias import AugmentedBias, ExactBias, NoBias
 from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
+from dualgap.solvers.order import first_permutation
 from dualgap.solvers.primal.sgd_qn import SGDQN
-from dualgap.solvers.primal.svmsgd import SvmSgd, calibrated
+from dualgap.solvers.primal.svmsgd import calibrated
 from support.problems import small_problem
 
 BIASES = {"none": NoBias(), "augmented": AugmentedBias(0.7), "exact": ExactBias()}
@@ -52,9 +53,9 @@ def written(task: Problem, steps: int, eta0: float, skip: int, bias_step: float)
         if due and g != 0.0:
             later = task.loss.derivative(y[i], float(X[i] @ w) + b)
             there = X[i] != 0.0
-            secant = lam + share[i] * (later - g) * X[i][there] / change[there]
-            B = B.copy()
-            B[there] = 1.0 / (1.0 / B[there] + skip * np.clip(secant, 0.1 * lam, 100.0 * lam))
+            secant = np.full(X.shape[1], lam)  # of columns that the row does not have
+            secant[there] += share[i] * (later - g) * X[i][there] / change[there]
+            B = 1.0 / (1.0 / B + skip * np.clip(secant, 0.1 * lam, 100.0 * lam))
             due = False
             secants += 1
         if t % skip == 0:
@@ -120,11 +121,29 @@ def test_shrinking_never_turns_w_round() -> None:
             assert state.model.skip * lam * eta0 <= 0.5 or state.model.skip == 1
 
 
-def test_the_first_rate_is_svmsgds() -> None:
-    task = problem()
-    eta0 = calibrated(SvmSgd(), task)
-    assert eta0 * task.lam <= 1.0
-    assert (eta0 == SGDQN().start(task, None).model.B).all()
+def test_the_first_rate_is_the_best_for_these_steps_on_some_rows() -> None:
+    """All rows here, in the order of the first epoch, whose neighbours in rate end no better."""
+    task = problem(lam=1e-3)
+    eta0 = calibrated(SGDQN(seed=3), task)
+    assert (eta0 == SGDQN(seed=3).start(task, None).model.B).all()
+    picks = first_permutation(24, seed=3)
+    X, y = task.source.rows.matrix[picks], task.source.y[picks]  # type: ignore[attr-defined]
+    shuffled = Problem(view(X, y), task.loss, task.lam)
+
+    def cost(rate: float) -> float:
+        solver = SGDQN(eta0=rate, order="given")
+        return shuffled.evaluate(solver.point(shuffled, run(solver, shuffled, 24))).primal
+
+    assert cost(eta0) <= min(cost(2.0 * eta0), cost(0.5 * eta0))
+
+
+def test_rates_of_columns_that_rows_do_not_have_fall_too() -> None:
+    """By lam a step: a column that is in few rows keeps no rate of long ago."""
+    task = problem(density=0.3)
+    solver = SGDQN(eta0=0.1, skip=4)
+    state = run(solver, task, 4000)
+    slowest = 1.0 / (1.0 / 0.1 + 0.1 * task.lam * 4000)  # if each secant met its lower bound
+    assert state.model.B.max() <= slowest
 
 
 def test_a_warm_start_begins_there() -> None:

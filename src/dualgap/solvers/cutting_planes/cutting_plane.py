@@ -44,14 +44,18 @@ class CuttingPlane(Solver[S]):
     def step(self, problem: Problem, state: S, budget: int, news: Evaluation | None) -> tuple[S, Status]:
         """One round."""
         state = self.round(problem, state)
-        return state, Status("convenient", self.own_rule(state) or exhausted(state.cuts))
+        return state, Status("convenient", self.own_rule(problem, state) or exhausted(state.cuts))
+
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """A round reads all rows."""
+        return problem.epoch_size
 
     @abstractmethod
     def round(self, problem: Problem, state: S) -> S:
         """One cut more, and the solution of the master problem."""
 
     @abstractmethod
-    def own_rule(self, state: S) -> Reason | None:
+    def own_rule(self, problem: Problem, state: S) -> Reason | None:
         """The paper's rule for stopping, where it is asked for."""
 
     def point(self, problem: Problem, state: S) -> Point:

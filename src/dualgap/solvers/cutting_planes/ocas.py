@@ -14,8 +14,9 @@ Scores are linear in w, so one pass for those of w_cp is enough: all others are 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...training.solver import Preset
 from ...training.states import Extended, state_class
 from ...training.stopping import Reason
 from .cutting_plane import ABILITIES, CuttingPlane, after_round, primal_start
@@ -78,11 +80,24 @@ class OCAS(CuttingPlane[State]):
     """The optimised cutting-plane algorithm."""
 
     r: float = option(0.0, "also stop when P is within this fraction of the master's bound (0: never)", low=0)
-    q: float = option(0.0, "also stop when P (mean form) is at most this (0: never)", low=0)
+    q: float = option(
+        0.0, "also stop when J = |w|^2/2 + C sum of losses is at most this, as in the paper (0: never)", low=0
+    )
+    q_mean: float = option(
+        0.0, "also stop when P = lam/2 |w|^2 + mean of losses is at most this (0: never)", low=0
+    )
 
     name = "ocas"
     summary = "cutting planes with an exact line search, for the hinge loss"
-    capabilities = ABILITIES._replace(own_stops=("r", "q"))
+    capabilities = ABILITIES._replace(own_stops=("r", "q", "q_mean"))
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "franc-2008": Preset(
+            "Franc and Sonnenburg (2008), OCAS",
+            {"r": 0.01},
+            "r=0.01 is the program's default. With q=1.01*J, J being the optimum in C-form, it is as in "
+            "tables 3, 5 and 7 of Panagiotakopoulos and Tsampouka (2013).",
+        )
+    }
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at w = 0, or at the warm start, without cuts."""
@@ -109,12 +124,15 @@ class OCAS(CuttingPlane[State]):
             counts=after_round(problem, state.counts, entries),
         )
 
-    def own_rule(self, state: State) -> Reason | None:
+    def own_rule(self, problem: Problem, state: State) -> Reason | None:
         """P is near enough to the master's bound, or small enough."""
         if self.r > 0.0 and state.primal - state.lower <= self.r * abs(state.primal):
             return Reason("r", f"P is within r={self.r:g} of the bound of the master problem")
-        if state.primal <= self.q:
-            return Reason("q", f"P = {state.primal:.6g} is at most q={self.q:g}")
+        value = state.primal / problem.lam  # J, in C-form
+        if value <= self.q:
+            return Reason("q", f"J = {value:.6g} is at most q={self.q:g}")
+        if state.primal <= self.q_mean:
+            return Reason("q_mean", f"P = {state.primal:.6g} is at most q_mean={self.q_mean:g}")
         return None
 
     def shift_bias(self, state: State, centre: float) -> tuple[State, float]:

@@ -143,6 +143,10 @@ class ASDCA(Solver[State]):
             )
         return lines
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """A batch."""
+        return self._pace(problem).m
+
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at beta = 0, or at the dual point of a warm start."""
         v, b, beta = dual_start(problem, warm)

@@ -54,8 +54,8 @@ def check_iterate(iterate: str, T0: int) -> None:
 
 
 def check_T0(T0: int, steps: float, what: str = "steps") -> None:
-    """A window must begin before the run ends."""
-    if steps <= T0:
+    """A window must begin before the run ends; T0 = T leaves the last iterate alone in it."""
+    if steps < T0:
         raise InputError(
             f"T0={T0} is beyond the run of {steps:.0f} {what}; lower T0 or raise max_visits or max_epochs"
         )

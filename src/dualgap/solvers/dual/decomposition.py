@@ -1,5 +1,5 @@
-"""Decomposition (Joachims 1999, the active-set method of SVM-light) with a free bias, for the hinge loss on
-linear data.
+"""Decomposition (Joachims 1999, the active-set method of SVM-light) with a free bias or none, for the hinge
+loss on linear data.
 
 Each round takes the q/2 rows that want to go up most and the q/2 that want to go down most, solves the
 problem over them by pair steps on their q x q Gram matrix, then brings the gradients of the active rows up to
@@ -14,8 +14,9 @@ changes no dual variable in float64, though the gradients were just computed ane
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from ...runtime.arrays import Floats
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...training.solver import Status
+from ...training.solver import Preset, Status
+from .separability import decided, due_in, seems_inseparable
 from .working_set import (
     FALL,
     READS,
@@ -32,13 +34,13 @@ from .working_set import (
     State,
     WorkingSetSolver,
     add_rows,
+    bias_of,
     box_of,
     extremes_of,
     most_violating,
     move_pair,
     pair_step,
     restore_all,
-    seems_inseparable,
     shrink,
     status_of,
 )
@@ -58,11 +60,23 @@ class Decomposition(WorkingSetSolver):
     summary = (
         "working sets of q rows as in SVM-light, with the true bias, for the hinge loss and the hard margin"
     )
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "joachims-1999": Preset(
+            "Joachims (1999), SVM-light",
+            {"q": 10},
+            "SVM-light has q=10 unless told otherwise. With bias='none' it is the reference optimum of the "
+            "Pegasos paper, with bias='exact' the SVM with a bias.",
+        )
+    }
 
     def check_together(self) -> None:
         """Half of the working set goes up, half of it down."""
         if self.q % 2:
             raise InputError(f"q={self.q!r} must be an even number of rows, at least 2")
+
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """Up to q."""
+        return 0
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
@@ -70,6 +84,9 @@ class Decomposition(WorkingSetSolver):
         """Rounds until the budget is spent or all rows are restored."""
         box, end, reads, restored = box_of(problem), state.counts.visits + budget, 0, False
         while state.counts.visits < end and not (restored or state.cursor.stuck) and reads < READS:
+            if due_in(problem, state) == 0:
+                state = decided(problem, state)
+                break
             reads += state.cursor.active
             state, restored = self._round(problem, state, box)
         return state, status_of(problem, state, restored=restored)
@@ -77,9 +94,9 @@ class Decomposition(WorkingSetSolver):
     def _round(self, problem: Problem, state: State, box: Box) -> tuple[State, bool]:
         """Solve the problem over one working set; whether the active rows are solved, and all restored."""
         up, down = most_violating(state, box, self.q // 2)
-        extremes = extremes_of(state, up, down)
+        extremes = extremes_of(problem, state, up, down)
         violation = extremes.violation
-        state = state.at(violation=violation, bias=extremes.middle)
+        state = state.at(violation=violation, bias=bias_of(problem, extremes))
         if state.cursor.threshold == math.inf:
             state = state.at(threshold=FALL * max(violation, 0.0))
         if not state.cursor.moved and violation <= state.resolution:
@@ -110,7 +127,13 @@ def _solved(
     before = v[working]
     values, slope = before.copy(), gradient[working]
     own = Box(box.low[working], box.high[working])
-    _pair_steps(problem.scale * gram, own, tolerance, values, slope)
+    if problem.bias.free:
+        _pair_steps(problem.scale * gram, own, tolerance, values, slope)
+    else:  # with the row x = 0, whose v has no bounds
+        more = Box(np.append(own.low, -np.inf), np.append(own.high, np.inf))
+        gram, values, slope = np.pad(gram, (0, 1)), np.append(values, 0.0), np.append(slope, 0.0)
+        _pair_steps(problem.scale * gram, more, tolerance, values, slope)
+        values = values[:-1]
     if np.array_equal(values, before):
         return None
     change = np.zeros(d)

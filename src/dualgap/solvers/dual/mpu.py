@@ -21,9 +21,9 @@ all rows come mini-epochs over the active ones, those that moved or whose counte
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
 from ...runtime.random import generator, shuffle
-from ...training.solver import Capabilities, Solver, Status
+from ...training.solver import Capabilities, Preset, Solver, Status
 from ...training.states import (
     Extent,
     Generator,
@@ -130,6 +130,20 @@ class MPU(Solver[State]):
 
     name = "mpu"
     summary = "the margin perceptron with unlearning (a reconstruction), for the hinge loss"
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "panagiotakopoulos-2010": Preset(
+            "Panagiotakopoulos and Tsampouka (2010), as later papers describe it",
+            {},
+            "A reconstruction: the text of the paper was not at hand, so it is not known whether these "
+            "defaults are its own.",
+        ),
+        "panagiotakopoulos-2013": Preset(
+            "Panagiotakopoulos and Tsampouka (2013), tables 3, 5, 7 and 8",
+            {"delta": 0.02, "delta_stop": 0.02},
+            "A reconstruction. 0.02 is for Adult at C = 1; each data set and C has its own there. Table 8 is "
+            "in single precision (precision=float32).",
+        ),
+    }
     capabilities = Capabilities(losses=("hinge",), moves_bias=True, own_stops=("delta_stop",))
 
     def check_together(self) -> None:

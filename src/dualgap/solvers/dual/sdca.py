@@ -18,20 +18,23 @@ An epoch is n picks, laid out beforehand, so that rows can be fetched ahead of t
 The theory (section 2.4 of the study that this follows) has a number of steps after which the expected gap is
 at most epsilon, for the hinge loss and L = max |x_i|:
 
-    T = max(0, ceil(n log(0.5 lam n / L^2))) + n + 5 L^2 / (lam epsilon),   averaged from  T - n - L^2 / (lam
-    epsilon)
+    T = T0 + n + L^2 / (lam epsilon),    T0 = max(0, ceil(n log(0.5 lam n / L^2))) + 4 L^2 / (lam epsilon)
 
-For other Lipschitz losses L^2 in the last terms becomes the squared width of the box of beta times max
-|x_i|^2 (4 L^2 where the loss has slopes of both signs). For a loss with |phi''| <= 1/gamma no averaging is
-needed, and ``T = (n + R) log((n + R) P(0) / epsilon)`` with ``R = max |x_i|^2 / (lam gamma)``. A weight
-multiplies its row's loss.
+for the mean of the iterates from step T0 on, or one of them drawn at random; a larger T0 makes T larger by as
+much. From T0 on the dual value of the last iterate is expected to be within epsilon/2 of its maximum
+(``bound=dual``). For other Lipschitz losses L^2 in the last terms becomes the squared width of the box of
+beta times max |x_i|^2 (4 L^2 where the loss has slopes of both signs). For a loss with |phi''| <= 1/gamma no
+averaging is needed: ``T = (n + R) log((n + R) P(0) / epsilon)`` with ``R = max |x_i|^2 / (lam gamma)`` for
+the gap of any iterate from there on, and ``(n + R) log(2 P(0) / epsilon)`` for half of it in the dual. A
+weight multiplies its row's loss.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -41,7 +44,7 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...training.solver import Capabilities, Solver, Status
+from ...training.solver import Capabilities, Preset, Solver, Status
 from ...training.states import state_class
 from ...training.stopping import Reason
 from . import averaging
@@ -58,6 +61,8 @@ from .ordered_sweeps import (
 )
 from .start import dual_start
 from .sweeper import Subproblem
+
+GAP, DUAL = BOUNDS = ("gap", "dual")
 
 
 @state_class
@@ -106,10 +111,25 @@ class SDCA(Solver[State]):
         "also stop after the theory's number of steps for an expected gap of epsilon, mean form (0: never)",
         low=0,
     )
+    bound: str = option(
+        GAP,
+        "what epsilon bounds: gap, or dual (epsilon/2 the distance from its maximum)",
+        choices=BOUNDS,
+    )
 
     name = "sdca"
     summary = "stochastic dual coordinate ascent in five orders, with averaging, for every loss"
-    capabilities = Capabilities(moves_bias=True, own_stops=("epsilon",))
+    capabilities = Capabilities(moves_bias=True, own_stops=("epsilon", "bound"))
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "shalev-shwartz-2013": Preset(
+            "Shalev-Shwartz and Zhang (2013), procedure SDCA",
+            {"order": RANDOM, "iterate": AVERAGE},
+            "T0 is about half of the run unless given; iterate=random is its other output.",
+        ),
+        "shalev-shwartz-2013-perm": Preset(
+            "Shalev-Shwartz and Zhang (2013), procedure SDCA-Perm", {"order": PERMUTATION, "iterate": AVERAGE}
+        ),
+    }
 
     def check_together(self) -> None:
         """Averages and bounds go with some orders only."""
@@ -124,25 +144,35 @@ class SDCA(Solver[State]):
             )
 
     def check(self, problem: Problem, visits: float) -> None:
-        """Averages must begin before the run ends; the bound may be one on averages only."""
+        """Averages must begin before the run ends; a bound on the gap may be one on some iterates only."""
         averaging.check_T0(self.T0, min(visits, self._bound(problem)[1]))
-        if self.epsilon > 0 and not math.isfinite(problem.loss.smoothness) and self.iterate != AVERAGE:
+        if self.epsilon == 0.0 or self.bound == DUAL:
+            return
+        least = iteration_bound(problem, self.epsilon).T0
+        if least is not None and self.iterate == LAST:
             raise InputError(
-                f"epsilon={self.epsilon:g} is a bound on the averaged iterate for the {problem.loss.name} "
-                "loss; "
-                "set iterate='average' too"
+                f"epsilon={self.epsilon:g} is for the {problem.loss.name} loss a bound on the averaged "
+                "iterate or on a random one; set iterate='average' or iterate='random' too, or bound='dual'"
+            )
+        if least is not None and 0 < self.T0 < least:
+            raise InputError(
+                f"T0={self.T0} is too early for the bound of epsilon={self.epsilon:g}, which needs T0 >= "
+                f"{least}; raise T0, or leave it out"
             )
 
     def plan(self, problem: Problem, tol: float) -> list[str]:
-        """The iteration bound, in words."""
+        """The iteration bounds, in words."""
         epsilon = self.epsilon or tol * problem.value_at_zero
-        T0, T = iteration_bound(problem, epsilon)
-        what = "the last iterate" if T0 is None else f"the mean of the iterates from step T0={T0:,.0f} on"
+        T0, T, dual = iteration_bound(problem, epsilon)
+        what = "the last iterate"
+        if T0 is not None:
+            what = "one of the iterates, at random," if self.iterate == RANDOM else "the mean of the iterates"
+            what = f"{what} from step T0={T0:,.0f} on"
         share = "" if self.epsilon else f" ({tol:g} of the objective at w = 0)"
         return [
             f"sdca, order=random: {T:,.0f} steps ({T / problem.epoch_size:,.0f} epochs) suffice for {what} "
-            "to have an "
-            f"expected gap of {epsilon:.3g}{share}, in mean form",
+            f"to have an expected gap of {epsilon:.3g}{share}, in mean form",
+            f"after {dual:,.0f} steps the dual value is expected within {epsilon / 2:.3g} of its maximum",
             "the certificate usually proves that gap much earlier; other orders have no such bound",
         ]
 
@@ -189,9 +219,10 @@ class SDCA(Solver[State]):
         """The iteration bound, where it is asked for."""
         if visits < T:
             return None
-        return Reason(
-            "epsilon", f"{visits:,} steps made, enough for an expected gap of epsilon={self.epsilon:g}"
-        )
+        promise = f"an expected gap of epsilon={self.epsilon:g}"
+        if self.bound == DUAL:
+            promise = f"the dual value to be expected within epsilon/2={self.epsilon / 2:g} of its maximum"
+        return Reason("epsilon", f"{visits:,} steps made, enough for {promise}, in mean form")
 
     def point(self, problem: Problem, state: State) -> Point:
         """The pair w(beta), beta of the iterate that is asked for."""
@@ -229,12 +260,26 @@ class SDCA(Solver[State]):
         """T0 and T that hold for this run."""
         if self.epsilon == 0.0:
             return self.T0, math.inf
-        T0, T = iteration_bound(problem, self.epsilon)
-        return (self.T0 or int(T0 or 0) if self.iterate != LAST else 0), T
+        T0, T, dual = iteration_bound(problem, self.epsilon)
+        if self.bound == DUAL:
+            return self.T0, dual
+        if T0 is None and self.iterate == LAST:
+            return 0, T
+        if T0 is None:  # each iterate from T on will do, so a mean of them, or one at random
+            T0, T = T, T + problem.epoch_size
+        return max(self.T0, T0), T + max(0, self.T0 - T0)
 
 
-def iteration_bound(problem: Problem, epsilon: float) -> tuple[int | None, float]:
-    """T0 (None: no averaging needed) and T after which the expected gap is at most epsilon, in mean form."""
+class IterationBound(NamedTuple):
+    """Steps after which expectations are small, in mean form."""
+
+    T0: int | None  # from which on iterates are averaged, or one of them is drawn; None: the last will do
+    T: int  # the gap is at most epsilon
+    dual: int  # the dual value of the last iterate is at most epsilon/2 below its maximum
+
+
+def iteration_bound(problem: Problem, epsilon: float) -> IterationBound:
+    """The steps that the theory asks for; see the head of this file."""
     loss, n, lam = problem.loss, problem.epoch_size, problem.lam
     strength = problem.bias.strength(lam)
     constant = lam / strength if strength > 0.0 else 0.0  # the square of the constant feature behind the bias
@@ -242,15 +287,18 @@ def iteration_bound(problem: Problem, epsilon: float) -> tuple[int | None, float
     square = problem.source.squared_norms + constant
     if math.isfinite(loss.smoothness):
         condition = n + float(np.max(share * square)) * loss.smoothness / lam
-        return None, max(
-            1.0, math.ceil(condition * math.log(max(condition * problem.value_at_zero / epsilon, 1.0)))
+        gap, dual = (
+            max(1, math.ceil(condition * math.log(max(factor * problem.value_at_zero / epsilon, 1.0))))
+            for factor in (condition, 2.0)
         )
+        return IterationBound(None, gap, dual)
     low, high = loss.dual_bounds(1.0)
     longest = float(np.max(share**2 * square))  # max |x|^2
     L2, width2 = loss.lipschitz**2 * longest, (high - low) ** 2 * longest
     early = max(0, math.ceil(n * math.log(0.5 * lam * n / L2))) if L2 > 0.0 else 0
     tail = width2 / (lam * epsilon)
-    return early + math.ceil(4.0 * tail), early + n + math.ceil(5.0 * tail)
+    T0 = early + math.ceil(4.0 * tail)
+    return IterationBound(T0, early + n + math.ceil(5.0 * tail), max(1, T0))
 
 
 def _importance(problem: Problem, rows: Any) -> Floats:

@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation (Platt 1998) with a free bias, for the hinge loss on linear data.
+"""Sequential minimal optimisation (Platt 1998) with a free bias or none, for the hinge loss on linear data.
 
 Working sets of two rows: the first wants to go up most, the second is chosen by second-order information
 (Fan, Chen and Lin, JMLR 2005). The problem, its symbols and shrinking: ``working_set.py``.
@@ -10,16 +10,18 @@ changes a dual variable in float64, though the gradients were just computed anew
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...core.problem import Evaluation, Problem
 from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...training.solver import Status
+from ...training.solver import Preset, Status
 from .decomposition import SHRINKING_HELP
+from .separability import decided, due_in, seems_inseparable
 from .working_set import (
     FALL,
     READS,
@@ -28,13 +30,11 @@ from .working_set import (
     Extremes,
     State,
     WorkingSetSolver,
+    bias_of,
     box_of,
     extremes_of,
     most_violating,
-    move_pair,
-    pair_step,
     restore_all,
-    seems_inseparable,
     shrink,
     status_of,
 )
@@ -49,7 +49,18 @@ class SMO(WorkingSetSolver):
     shrinking: bool = option(True, SHRINKING_HELP)
 
     name = "smo"
-    summary = "sequential minimal optimisation (pairs, second-order choice), with the true bias"
+    summary = "sequential minimal optimisation (pairs, second-order choice), with the true bias or none"
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "fan-2005": Preset(
+            "Fan, Chen and Lin (2005), LIBSVM's choice of pairs",
+            {},
+            "The defaults are the paper's; Platt (1998) chose the second row by heuristics.",
+        )
+    }
+
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """A pair."""
+        return 2
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
@@ -58,20 +69,24 @@ class SMO(WorkingSetSolver):
         batch, box = problem.source.batch, box_of(problem)
         end, reads, restored = state.counts.visits + budget, 0, False
         if state.cursor.threshold == math.inf:
-            extremes = extremes_of(state, *most_violating(state, box, 1))
+            extremes = extremes_of(problem, state, *most_violating(state, box, 1))
             state = state.at(threshold=FALL * max(extremes.violation, 0.0))
         while state.counts.visits < end and not (restored or state.cursor.stuck) and reads < READS:
             rows, cursor = state.active_rows, state.cursor
-            left = math.ceil((end - state.counts.visits) / 2)
+            due = due_in(problem, state)
+            if due == 0:
+                state = decided(problem, state)
+                break
+            left = math.ceil(min(end - state.counts.visits, due) / 2)
             affordable = max(1, (READS - reads) // (2 * max(rows.size, 1)))
             allowed = min(SHRINK_PERIOD - cursor.steps, left, affordable)
-            limits = cursor.threshold, allowed
+            limits = _Limits(cursor.threshold, allowed, problem.bias.free)
             highest, lowest, done, entries = _pairs(batch, problem.scale, box, rows, state.variables, limits)
             reads += 2 * done * rows.size
             extremes = Extremes(highest, lowest)
             state = state.counted(2 * done, done, entries).at(
                 violation=extremes.violation,
-                bias=extremes.middle,
+                bias=bias_of(problem, extremes),
                 steps=cursor.steps + done,
                 moved=cursor.moved or done > 0,
             )
@@ -110,21 +125,29 @@ def _shrunk(state: State, box: Box, extremes: Extremes) -> State:
     return state.at(active=shrink(state.order, state.cursor.active, v, gradient, box, extremes))
 
 
+class _Limits(NamedTuple):
+    """Within which pair steps are made."""
+
+    threshold: float  # of the violation
+    allowed: int  # steps at most
+    pairs: bool  # rows move in pairs only, as there is a bias
+
+
 @kernel
 def _pairs(
     batch: Any, scale: float, box: Any, active: Any, variables: Any, limits: Any
 ) -> tuple[float, float, int, int]:
     """Pair steps while they move anything; the largest g up, the smallest g down, steps, entries.
 
-    ``limits`` are the violation at which to stop, and the largest number of steps. The first row wants to go
-    up most. The second is the one whose pair raises the dual most, (g_i - g_j)^2 divided by the curvature
+    Where there is no bias, -1 stands for the row x = 0, whose v has no bounds. The first row wants to go up
+    most. The second is the one whose pair raises the dual most, (g_i - g_j)^2 divided by the curvature
     scale |x_i - x_j|^2, which needs the inner products of all active rows with x_i; one more pass brings
     their gradients up to date.
     """
     rows, _, _, squared_norms = batch
     low, high = box
     v, w, gradient = variables
-    threshold, allowed = limits
+    threshold, allowed, pairs = limits
     scattered = np.zeros(w.shape[0])
     products = np.empty(active.shape[0])
     entries = 0
@@ -138,36 +161,71 @@ def _pairs(
                 i = k
             if v[k] > low[k] and gradient[k] < lowest:
                 lowest = gradient[k]
-        if i < 0 or highest - lowest <= threshold or done == allowed:
+        if not pairs:
+            lowest = min(lowest, 0.0)
+            if highest <= 0.0:
+                i, highest = -1, 0.0
+        if (i < 0 and pairs) or highest - lowest <= threshold or done == allowed:
             return highest, lowest, done, entries
-        rows.add(i, 1.0, scattered)
-        j = -1
+        norm = 0.0
+        if i >= 0:
+            rows.add(i, 1.0, scattered)
+            norm = squared_norms[i]
+        j = -2
         gain = best = 0.0
+        if i >= 0 and not pairs:
+            j, best = -1, max(scale * norm, 1e-300)
+            gain = highest * highest / best
         for p in range(active.shape[0]):
             k = active[p]
             products[p] = rows.dot(k, scattered)
             entries += rows.count(k)
             difference = highest - gradient[k]
             if v[k] > low[k] and difference > 0.0:
-                curvature = max(scale * (squared_norms[i] + squared_norms[k] - 2.0 * products[p]), 1e-300)
+                curvature = max(scale * (norm + squared_norms[k] - 2.0 * products[p]), 1e-300)
                 if difference * difference / curvature > gain:
                     gain = difference * difference / curvature
                     j = k
                     best = curvature
-        rows.add(i, -1.0, scattered)
-        if j < 0:
+        if i >= 0:
+            rows.add(i, -1.0, scattered)
+        if j == -2:
             return highest, lowest, done, entries
-        step = pair_step(highest - gradient[j], best, v[i], high[i], v[j], low[j])
-        v_i, v_j = v[i], v[j]
-        move_pair(v, i, j, step, box)
-        if v[i] == v_i and v[j] == v_j:  # below the resolution of float64
+        step = (highest - (gradient[j] if j >= 0 else 0.0)) / best
+        step, moved = _move(v, i, j, step, box)
+        if not moved:  # below the resolution of float64
             return highest, lowest, done, entries
-        rows.add(i, scale * step, w)
-        rows.add(j, -scale * step, w)
-        rows.add(j, 1.0, scattered)
+        if i >= 0:
+            rows.add(i, scale * step, w)
+        if j >= 0:
+            rows.add(j, -scale * step, w)
+            rows.add(j, 1.0, scattered)
         for p in range(active.shape[0]):
             k = active[p]
             gradient[k] -= scale * step * (products[p] - rows.dot(k, scattered))
             entries += rows.count(k)
-        rows.add(j, -1.0, scattered)
+        if j >= 0:
+            rows.add(j, -1.0, scattered)
         done += 1
+
+
+@kernel
+def _move(v: Any, i: int, j: int, step: float, box: Any) -> tuple[float, bool]:
+    """``v_i`` goes up by the step and ``v_j`` down, or to the first bound; the step made, and whether either
+    has changed. -1 stands for the row without bounds.
+    """
+    low, high = box
+    if i >= 0:
+        step = min(step, high[i] - v[i])
+    if j >= 0:
+        step = min(step, v[j] - low[j])
+    moved = False
+    if i >= 0:
+        new = high[i] if step >= high[i] - v[i] else v[i] + step
+        moved = new != v[i]
+        v[i] = new
+    if j >= 0:
+        new = low[j] if step >= v[j] - low[j] else v[j] - step
+        moved = moved or new != v[j]
+        v[j] = new
+    return step, moved

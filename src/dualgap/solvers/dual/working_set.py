@@ -1,5 +1,5 @@
-"""What ``decomposition`` and ``smo`` share: the dual problem with a free bias, its gradients, bounds and
-shrinking.
+"""What ``decomposition`` and ``smo`` share: the dual problem with a free bias or none, its gradients, bounds
+and shrinking.
 
 With v_i = c_i beta_i, between 0 and c_i y_i, the dual problem with a free bias is, for a margin m,
 
@@ -14,6 +14,10 @@ alone: the basic step is the one on a pair,
 
 with scale = 1/(lam N).
 
+Without a bias there is no constraint, and rows may move alone. That is the same as one more row x = 0 whose
+v has no bounds: its gradient is always 0, and a pair step with it is a step of one row. So v is optimal iff
+no g of a row that may go up exceeds 0, and none of a row that may go down is below it.
+
 Shrinking: rows at a bound whose gradient is beyond the extremes are removed from the active rows until these
 are solved to a threshold; then all rows are restored, with w and all gradients computed anew.
 
@@ -21,7 +25,9 @@ C = infinity is the hard margin: the boxes have no upper bound, and the loss is 
 primal point is then made feasible by stretching w until the least margin is 1. Where the data are not
 separable the dual grows without bound, and v proves it: y_i (<w, x_i> + b) >= 1 for all i gives sum |v| <=
 <w, sum v x> + b sum v, and |b| <= |w| R as both classes are there, so no hyperplane has a margin 1/|w| above
-(|sum v x| + R |sum v|) / sum |v|. That is computed anew, with a bound on its rounding.
+(|sum v x| + R |sum v|) / sum |v|; without a bias the second term is missing. That is computed anew, with a
+bound on its rounding. Where the dual grows too slowly to tell, a linear program decides
+(``separability.py``): v becomes the ray that it finds, or its hyperplane is kept, which is a primal point.
 """
 
 from __future__ import annotations
@@ -39,7 +45,16 @@ from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.sums import gamma, norm
 from ...training.solver import Capabilities, Solver, Status
-from ...training.states import Extended, Extent, Magnitude, Numbers, RowNumbers, invariant, state_class
+from ...training.states import (
+    Extended,
+    Extent,
+    GrowingReals,
+    Magnitude,
+    Numbers,
+    RowNumbers,
+    invariant,
+    state_class,
+)
 from ...training.stopping import Reason
 
 FALL = 0.2  # factor of the threshold each time all rows are restored
@@ -68,7 +83,7 @@ class Box(NamedTuple):
 
 class Extremes(NamedTuple):
     """The largest gradient of the rows that may go up (-inf where there is none), the smallest of those that
-    may go down (inf).
+    may go down (inf). Without a bias 0 is among both.
     """
 
     highest: float
@@ -105,6 +120,7 @@ class Cursor(NamedTuple):
     )
     moved: bool = False  # since all rows were restored
     stuck: bool = False  # no step changes anything any more
+    decided: bool = False  # it has been asked whether the classes are separable (hard margin)
     counts: Counts = Counts()
 
 
@@ -115,6 +131,7 @@ class State(NamedTuple):
     variables: Variables
     order: RowNumbers  # int64
     cursor: Cursor
+    hyperplane: GrowingReals  # w and b that separate the classes, found by a linear program; else empty
 
     @property
     def counts(self) -> Counts:
@@ -145,13 +162,14 @@ class State(NamedTuple):
 def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
     yield state.cursor.active <= state.order.size, "cursor.active is beyond the order"
     yield extent.distinct_rows(state.order), "order has a row twice, or one of weight 0"
+    yield state.hyperplane.size in (0, extent.d + 1), "hyperplane is none of this problem"
 
 
 @dataclass(frozen=True)
 class WorkingSetSolver(Solver[State]):
     """Where solvers on working sets begin, what they hand over and how they end; the steps are their own."""
 
-    capabilities = Capabilities(losses=("hinge", "hard-margin"), biases=("exact",))
+    capabilities = Capabilities(losses=("hinge", "hard-margin"), biases=("none", "exact"))
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at v = 0, or at the dual point of a warm start."""
@@ -161,8 +179,8 @@ class WorkingSetSolver(Solver[State]):
             evaluated = problem.evaluate(Point(w, 0.0, warm.beta))
             if math.isfinite(evaluated.dual):
                 v, w = source.weight * problem.bias.feasible(warm.beta, source.weight), evaluated.w_of_dual
-        order = np.flatnonzero(source.weight)
-        return restore_all(problem, State(Variables(v, w, np.zeros(source.n)), order, Cursor(order.size)))
+        order, variables = np.flatnonzero(source.weight), Variables(v, w, np.zeros(source.n))
+        return restore_all(problem, State(variables, order, Cursor(order.size), np.zeros(0)))
 
     def point(self, problem: Problem, state: State) -> Point:
         """w(beta) with the middle of the optimal biases; stretched to the margin where that is hard."""
@@ -173,9 +191,22 @@ class WorkingSetSolver(Solver[State]):
         if problem.loss.hard:
             margins = source.y * (source.y - gradient + b)
             least = float(margins[source.weight > 0].min()) if cursor.active == state.order.size else -1.0
-            if least > 0.0:
+            if least <= 0.0 and state.hyperplane.size:
+                w, b = state.hyperplane[:-1], float(state.hyperplane[-1])
+            elif least > 0.0:
                 w, b = w * (1.0 + 1e-10) / least, b * (1.0 + 1e-10) / least
         return Point(w, b, beta)
+
+    def story(self, problem: Problem, state: State) -> list[str]:
+        """What is known of a hard margin that was not found."""
+        if not problem.loss.hard or not state.cursor.decided or state.cursor.proven < MARGIN_LIMIT:
+            return []
+        if state.hyperplane.size:
+            return ["a linear program separated the classes"]
+        return [
+            "whether the classes are separable is not decided: a linear program found no answer; use a "
+            "finite C"
+        ]
 
 
 def status_of(problem: Problem, state: State, *, restored: bool) -> Status:
@@ -185,7 +216,8 @@ def status_of(problem: Problem, state: State, *, restored: bool) -> Status:
     float64.
     """
     cursor, ended = state.cursor, None
-    if cursor.proven < MARGIN_LIMIT and _proven(problem, *_model(problem, state.variables.v)) < MARGIN_LIMIT:
+    margin = cursor.proven
+    if margin < MARGIN_LIMIT and proven_margin(problem, *model_of(problem, state.variables.v)) < MARGIN_LIMIT:
         ended = Reason(
             "not separable",
             f"proven: no hyperplane separates the classes by a margin above {cursor.proven:.2g} of the "
@@ -227,47 +259,44 @@ def _smallest(key: Floats, among: Any, count: int) -> Any:
     return found[np.argsort(key[found], kind="stable")]
 
 
-def extremes_of(state: State, up: Any, down: Any) -> Extremes:
+def extremes_of(problem: Problem, state: State, up: Any, down: Any) -> Extremes:
     """The extremes, of rows as `most_violating` sorts them."""
     gradient = state.variables.gradient
     highest = float(gradient[up[0]]) if up.size else -math.inf
-    return Extremes(highest, float(gradient[down[0]]) if down.size else math.inf)
+    lowest = float(gradient[down[0]]) if down.size else math.inf
+    return Extremes(highest, lowest) if problem.bias.free else Extremes(max(highest, 0.0), min(lowest, 0.0))
 
 
-def seems_inseparable(problem: Problem, state: State) -> bool:
-    """Whether v seems to prove that the classes cannot be separated; `restore_all` then makes sure."""
-    if not problem.loss.hard:
-        return False
-    v, w, _ = state.variables
-    mass = float(np.abs(v).sum()) * math.sqrt(problem.max_squared_norm)
-    return norm(w) < 0.5 * MARGIN_LIMIT * problem.scale * mass
+def bias_of(problem: Problem, extremes: Extremes) -> float:
+    """The middle of the optimal biases, or 0 where there is none."""
+    return extremes.middle if problem.bias.free else 0.0
 
 
 def restore_all(problem: Problem, state: State) -> State:
     """All rows active, with w and their gradients computed anew, and what the dual value proves."""
     source = problem.source
     v, w, gradient = state.variables
-    w[:] = _model(problem, v)[1]
-    _set_gradients(source.batch.rows, source.y, problem.loss.margin, w, gradient)
+    w[:] = model_of(problem, v)[1]
+    set_gradients(source.batch.rows, source.y, problem.loss.margin, w, gradient)
     state = state.counted(state.order.size, 0, source.nnz)
-    return state.at(active=state.order.size, proven=_proven(problem, v, w), moved=False)
+    return state.at(active=state.order.size, proven=proven_margin(problem, v, w), moved=False)
 
 
-def _model(problem: Problem, v: Floats) -> tuple[Floats, Floats]:
+def model_of(problem: Problem, v: Floats) -> tuple[Floats, Floats]:
     """v, and w(v) computed anew."""
     w, used = np.zeros(problem.source.d), np.flatnonzero(v)
     add_rows(problem.source.batch.rows, used, v[used], problem.scale, w)
     return v, w
 
 
-def _proven(problem: Problem, v: Floats, w: Floats) -> float:
+def proven_margin(problem: Problem, v: Floats, w: Floats) -> float:
     """No hyperplane has a larger margin, as a part of the longest row, as v of the signs of y proves."""
     source = problem.source
     if not problem.loss.hard or (v * source.y < 0.0).any():
         return math.inf
     lengths = np.sqrt(source.squared_norms)
     mass, longest = float(np.abs(v).sum()), math.sqrt(problem.max_squared_norm)
-    hulls = norm(w) / problem.scale + longest * abs(math.fsum(v))
+    hulls = norm(w) / problem.scale + (longest * abs(math.fsum(v)) if problem.bias.free else 0.0)
     hulls += float(gamma(source.n + 8.0)) * float(np.abs(v) @ lengths)
     return hulls / (mass * longest) if mass * longest > 0.0 else math.inf
 
@@ -315,7 +344,7 @@ def add_rows(rows: Any, some: Any, change: Floats, scale: float, w: Floats) -> N
 
 
 @kernel
-def _set_gradients(rows: Any, y: Floats, margin: float, w: Floats, gradient: Floats) -> None:
+def set_gradients(rows: Any, y: Floats, margin: float, w: Floats, gradient: Floats) -> None:
     """``g_i = margin y_i - <w, x_i>`` for all rows."""
     for i in range(y.shape[0]):
         gradient[i] = margin * y[i] - rows.dot(i, w)

@@ -6,7 +6,8 @@ dropped.
 
 ``selective-block`` (Chang and Roth, KDD 2011): part of the memory keeps informative rows of earlier blocks,
 which are swept together with the new block. A row is informative if it is not optimal with slack; when there
-are more than fit, those with the most slack leave, and among the others chance decides.
+are more than fit, those with the most slack leave, and among the others chance decides. Unlike there, rows
+with slack are not visited in every sweep (``rest``, see ``cache_sweeper.py``).
 
 Both wait for the disk while they load, as they are published; ``cached-loops`` does not.
 """
@@ -14,16 +15,22 @@ Both wait for the disk while they load, as they are published; ``cached-loops`` 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ...core.problem import Problem
 from ...data.chunks import Feed
 from ...runtime.options import option
+from ...training.solver import Preset
+from .cache_sweeper import CacheSweeper
 from .engine import ChunkOrder, Engine
-from .solver import OutOfCore
+from .solver import OutOfCore, rest_option
 from .state import State
+
+MAX_KEPT = 0.95  # a block needs some of the cache
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,18 @@ class BlockMinimisation(OutOfCore):
 
     name = "block"
     summary = "block minimisation: load a block of rows, optimise it, load the next; for data beyond memory"
-    kept_share: ClassVar[float] = 0.0  # of the cache, for rows of earlier blocks
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "yu-2010": Preset(
+            "Yu, Hsieh, Chang and Lin (2010), algorithm 1 with dual coordinate descent in blocks",
+            {},
+            "The defaults are the paper's; it also tried 1 and 20 sweeps a block (inner).",
+        )
+    }
+
+    @property
+    def kept_share(self) -> float:
+        """The share of the cache that is for rows of earlier blocks."""
+        return 0.0
 
     @property
     def epochs_per_centre(self) -> int:
@@ -59,7 +77,7 @@ class BlockMinimisation(OutOfCore):
     def take_in(self, engine: Engine, state: State) -> State:
         """Evict what is not kept, and fill the cache with rows that come next, up to the end of a pass."""
         cache, size = engine.cache, self._keep(engine, state)
-        state = state.at(size=size, position=-1)
+        state = state.at(size=size, position=-1, due=0)
         new = 0
         while True:
             piece = engine.next_piece(wait=True)
@@ -95,6 +113,26 @@ class BlockMinimisation(OutOfCore):
 class SelectiveBlockMinimisation(BlockMinimisation):
     """Block minimisation with a cache of informative rows."""
 
+    kept: float = option(
+        0.5, "share of the cache for informative rows of earlier blocks", low=0.0, high=MAX_KEPT
+    )
+    rest: int = rest_option()
+
     name = "selective-block"
     summary = "block minimisation that keeps informative rows of earlier blocks; for data beyond memory"
-    kept_share: ClassVar[float] = 0.5
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "chang-2011": Preset(
+            "Chang and Roth (2011), selective block minimisation",
+            {"kept": 0.5, "rest": 1},
+            "The paper tried several shares of the memory for kept rows (kept).",
+        )
+    }
+
+    @property
+    def kept_share(self) -> float:
+        """As the option says."""
+        return self.kept
+
+    def sweeper(self, problem: Problem) -> CacheSweeper:
+        """Rows with slack rest."""
+        return CacheSweeper(self.rest)

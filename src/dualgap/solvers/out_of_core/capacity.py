@@ -7,7 +7,7 @@ import math
 from ...core.problem import Problem
 from ...data.chunks import AHEAD, OnDisk
 from ...data.memory import training_bytes
-from ...data.row_cache import ROOM, SLOT_BYTES
+from ...data.row_cache import MEMBER_BYTES, ROOM, SLOT_BYTES
 from ...runtime.errors import InputError
 
 COLUMN_BYTES = 64  # of vectors of d numbers that a run needs at a time
@@ -27,7 +27,7 @@ def capacity(problem: Problem, cache: float) -> int:
         return wanted
     feed = source.feed
     columns = (COLUMN_BYTES - RESIDENT_COLUMN_BYTES) * source.d
-    fixed = (AHEAD + 2) * feed.chunk_bytes + 8 * DUAL_COPIES * source.n + columns
+    fixed = (AHEAD + 2) * feed.chunk_bytes + (8 * DUAL_COPIES + MEMBER_BYTES) * source.n + columns
     each = ROOM * source.nnz / source.n * (4 + feed.value_bytes) + SLOT_BYTES
     rows = int((source.memory_budget - fixed) / each)
     if rows >= 2:

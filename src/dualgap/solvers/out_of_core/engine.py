@@ -124,7 +124,7 @@ class Engine:
         if place.row == piece.part.batch.y.shape[0]:
             self.piece = None
             place = Place(piece.number + 1) if piece.last else Place(piece.number, piece.position + 1)
-        return self.noted(state.at(size=size, position=-1)._replace(place=place, owed=owed))
+        return self.noted(state.at(size=size, position=-1, due=0)._replace(place=place, owed=owed))
 
     def noted(self, state: State) -> State:
         """The state with what a resumed run needs to know of the cache and of the evaluation in passing.
@@ -167,7 +167,8 @@ class Engine:
         dtype = np.float32 if self.feed.value_bytes == 4 else np.float64
         ids, slack, order = state.sweeps.ids, state.sweeps.slack, state.sweeps.order
         room = state.room or max(FEWEST_ENTRIES, int(ROOM * mean * ids.size))
-        return RowCache(ids, order, slack, room, dtype, grows=self._source.memory_budget is None)
+        grows = self._source.memory_budget is None
+        return RowCache(ids, order, slack, room, dtype, n=self._source.n, grows=grows)
 
     def _fill_again(self, state: State) -> None:
         """Read the rows that were in the cache of a run that is resumed, into their slots."""

@@ -8,9 +8,13 @@ best matrix of learning rates. eta0 is calibrated as in ``svmsgd.py``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
+from ...training.solver import Preset
 from .descent import Averaged
+from .state import FIXED
 from .svmsgd import SvmSgd
 
 
@@ -21,3 +25,10 @@ class ASGD(Averaged, SvmSgd):
     name = "asgd"
     summary = "averaged stochastic gradient descent with a calibrated learning rate, for every loss"
     power = 0.75
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "bottou-2012": Preset(
+            "Bottou (2012), svmasgd of sgd-2.0, after Xu (2011)",
+            {"order": FIXED},
+            "The program takes shuffled rows as they come (order=given); order=fixed shuffles them once.",
+        )
+    }

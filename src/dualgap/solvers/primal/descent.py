@@ -184,7 +184,7 @@ def _descend(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop
     n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
         if position < 0 or position >= n:
-            position = begin_epoch(order, how)
+            position = begin_epoch(order, how, position < 0)
         fetch_ahead(batch, picks, position, n)
         if kept:
             fetch_number(means.slopes, picks, position, n)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from ...data.fetching import fetch_ahead, fetch_number
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
-from ...runtime.random import resample, shuffle
 from ...training.states import Extended, Extent, Naturals, Position, Reals, invariant, state_class
 from ..order import Order
+from .state import begin_epoch
 
 
 @state_class
@@ -71,7 +71,7 @@ def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
 class Manner(NamedTuple):
     """How patterns are presented."""
 
-    replacement: bool  # drawn with replacement, not in a fresh permutation each epoch
+    how: int  # the order
     splitting: bool  # multiple updates first, then all the shrinking
     times: int  # presentations of a pattern in a row
     target: float  # the relative accuracy at which the estimate is promising; 0: never
@@ -107,19 +107,15 @@ def present(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop:
     rows, y, weight, squared_norms = batch
     lam, weight_scale, rho2, bias_step = geometry
     a, errors, order, cursor, _ = state
-    present_rows, picks, rng = order
-    replacement, splitting, times, target = manner
+    picks = order.picks
+    how, splitting, times, target = manner
     t, epoch, position, a_bias, b, sums, promising, counts = cursor
     M, r, L = sums
     visits, updates, entries = counts
     margin, n, counted = loss.margin, picks.shape[0], errors.shape[0] > 0
     if position < 0:
-        position = 0
+        position = begin_epoch(order, how, epoch == 0)
         L = 0.0
-        if replacement:
-            resample(rng, present_rows, picks)
-        else:
-            shuffle(rng, picks, n)
     while position < n and visits < stop:
         fetch_ahead(batch, picks, position, n)
         if counted:

@@ -14,8 +14,9 @@ eta is 1/(lam t), or constant. w is kept as ``s v``, as in ``descent.py``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...runtime.random import RANDOM
+from ...training.solver import Preset
 from ...training.states import Position, Positive, state_class
 from .row_by_row import RowByRow, intercepts
 from .slopes import note_slope
@@ -70,6 +73,13 @@ class Implicit(RowByRow[Model, Cursor]):
 
     name = "implicit"
     summary = "stochastic gradient descent with the gradient taken at the end of the step, for every loss"
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "vishwanathan-2015": Preset(
+            "Vishwanathan (2015), lecture on training support vector machines",
+            {"order": RANDOM},
+            "The step is 1/(lam t).",
+        )
+    }
 
     def begin(self, problem: Problem, warm: Point | None) -> tuple[Model, Cursor]:
         """Model and cursor at w = 0, or at the model of a warm start."""
@@ -107,7 +117,7 @@ def _update(batch: Any, loss: Any, geometry: Any, state: Any, manner: Any, stop:
     n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
         if position < 0 or position >= n:
-            position = begin_epoch(order, how)
+            position = begin_epoch(order, how, position < 0)
         fetch_ahead(batch, picks, position, n)
         i = picks[position]
         position, visits = position + 1, visits + 1

@@ -22,18 +22,25 @@ limit, footnote 4): clipped, they still make a dual point, which a few dual swee
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ...core.problem import Evaluation, Point, Problem
 from ...runtime.options import option
-from ...training.solver import Capabilities, Solver, Status
+from ...runtime.random import GIVEN, PERMUTATION, RANDOM
+from ...training.solver import Capabilities, Preset, Solver, Status
 from ...training.stopping import Reason
 from ..order import Order
 from .growing_margin import Cursor, Manner, State, present
 from .options import BIASES, bias_step_option, duals_option, precision_option
 from .polishing import Polished, polish_option
+from .state import FIXED, ORDERS
+
+PAPER, AUTHORS = "panagiotakopoulos-2013", "Panagiotakopoulos and Tsampouka (2013)"
+NO_BIAS = "There is no bias."
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,11 @@ class MarginSGD(Solver[State]):
         """
         return 0.0, 1.0
 
+    @property
+    def order_of_epochs(self) -> str:
+        """The order in which patterns are presented."""
+        return RANDOM
+
     def multiplicity(self, epoch: int) -> int:
         """How often a pattern is presented in a row in that epoch, counted from 1."""
         return 1
@@ -61,7 +73,7 @@ class MarginSGD(Solver[State]):
     def manner(self, epoch: int) -> Manner:
         """How patterns are presented in that epoch, counted from 1."""
         epsilon, f = self.relative_accuracy
-        return Manner(False, False, self.multiplicity(epoch), epsilon * f)
+        return Manner(ORDERS.index(self.order_of_epochs), False, self.multiplicity(epoch), epsilon * f)
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at a = 0: with its first step 1/(lam t) the method forgets where it began."""
@@ -128,23 +140,43 @@ class SGDr(Polished, MarginSGD):
     polish: int = polish_option()
 
     name = "sgd-r"
-    summary = "stochastic gradient descent as a perceptron, on rows drawn at random, for the hinge loss"
-
-    def manner(self, epoch: int) -> Manner:
-        """With replacement."""
-        return super().manner(epoch)._replace(replacement=True)
+    summary = (
+        "stochastic gradient descent as a perceptron, on rows drawn at random, for the hinge loss; pegasos "
+        "with k = 1 and no projection makes the same steps"
+    )
+    papers: ClassVar[Mapping[str, Preset]] = {PAPER: Preset(f"{AUTHORS}, Table 2", {}, NO_BIAS)}
 
 
 @dataclass(frozen=True)
 class SGDs(MarginSGD):
     """Patterns in epochs, with relative accuracy."""
 
+    order: str = option(
+        PERMUTATION,
+        "permutation (a fresh one each epoch, as in the paper), fixed (one for all epochs) or given",
+        choices=(PERMUTATION, FIXED, GIVEN),
+    )
     epsilon: float = option(0.0, "also stop by the paper's rule, at this relative accuracy (0: never)", low=0)
-    f: float = option(1.2, "compute the primal value once its estimate is within f times epsilon", low=1)
+    f: float = option(
+        1.2, "compute the primal value once its estimate is within f times epsilon; any f >= 1", low=1
+    )
 
     name = "sgd-s"
     summary = "stochastic gradient descent in epochs as a perceptron, with a dual point for free; hinge"
     capabilities = MarginSGD.capabilities._replace(in_epochs=True, own_stops=("epsilon", "f"))
+    papers: ClassVar[Mapping[str, Preset]] = {
+        PAPER: Preset(
+            f"{AUTHORS}, Table 2",
+            {},
+            f"{NO_BIAS} A run stops by epsilon, which depends on the data (0.105 for Adult at C = 1). Table "
+            "1 has epsilon=1e-5 and a large f.",
+        )
+    }
+
+    @property
+    def order_of_epochs(self) -> str:
+        """As asked for."""
+        return self.order
 
     @property
     def relative_accuracy(self) -> tuple[float, float]:
@@ -165,6 +197,19 @@ class SGDm(SGDs):
 
     name = "sgd-m"
     summary = "sgd-s with multiple updates at the price of one inner product, for the hinge loss"
+    papers: ClassVar[Mapping[str, Preset]] = {
+        PAPER: Preset(
+            f"{AUTHORS}, Table 2",
+            {},
+            f"{NO_BIAS} A run stops by epsilon, which depends on the data (0.33 for Adult at C = 1).",
+        ),
+        f"{PAPER}-table-8": Preset(
+            f"{AUTHORS}, Table 8",
+            {"precision": "float32"},
+            "The other programs of that table get the rows in the order of the first epoch: order=fixed with "
+            "the same seed, or dualgap.solvers.order.first_permutation.",
+        ),
+    }
 
     def multiplicity(self, epoch: int) -> int:
         """l in the epochs that have it."""

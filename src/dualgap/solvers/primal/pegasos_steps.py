@@ -56,7 +56,7 @@ class Cursor(NamedTuple):
     """Where the solver stands."""
 
     steps: int = 0
-    t: int = 0  # steps that count for the learning rate
+    t: int = 0  # that of the learning rate 1/(lam t) of the last step that counts
     position: Position = -1  # in the rows laid out; -1: lay out more
     b: float = 0.0  # a bias that is not regularised
     scaled: Scaled = Scaled()
@@ -126,10 +126,10 @@ def make_steps(
         if averaged:
             past += s
             u_bias += b
-        if found == 0 and skip_lossless:
-            continue
-        t += 1
-        if t == 1:  # the first step forgets where it began
+        step = t + 1
+        if found > 0 or not skip_lossless:
+            t = step
+        if step == 1:  # the first step forgets where it began
             for j in range(v.shape[0]):
                 if averaged:
                     u[j] += past * v[j]
@@ -140,12 +140,12 @@ def make_steps(
             for j in range(found):
                 inner[j] = 0.0
         else:
-            shrink = 1.0 - 1.0 / t
+            shrink = 1.0 - 1.0 / step
             s *= shrink
             square *= shrink * shrink
             for j in range(found):
                 inner[j] *= shrink
-        rate = 1.0 / (lam * t * k)
+        rate = 1.0 / (lam * step * k)
         gross = square
         for j in range(found):
             i = hits[j]

@@ -15,9 +15,9 @@ and the training rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -31,11 +31,14 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...runtime.random import GIVEN
+from ...training.solver import Preset
 from ...training.states import Extent, GrowingNaturals, GrowingRowNumbers, Position, invariant, state_class
 from .descent import Descent
 from .norma import hinge_up_to
 from .rates import CONSTANT, Rate, make_rate
 from .state import State, begin_epoch
+from .zhang import perceptron_promises
 
 if TYPE_CHECKING:
     from ...training.outcome import Result
@@ -88,6 +91,22 @@ class Perceptron(Descent):
     name = "perceptron"
     summary = "the perceptron: plain, averaged, with a margin or voted; it minimises no objective"
     capabilities = Descent.capabilities._replace(losses=("hinge",), unregularised=True)
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "rosenblatt-1962": Preset(
+            "Rosenblatt (1962)",
+            {"order": GIVEN, "bias_step": 1.0},
+            "With bias=exact a threshold is learned too.",
+        ),
+        "freund-1999": Preset(
+            "Freund and Schapire (1999), figure 1", {"order": GIVEN, "voted": True}, "Rows as they come."
+        ),
+        "collins-2002": Preset(
+            "Collins (2002), averaged parameters", {"order": GIVEN, "averaged": True}, "Rows as they come."
+        ),
+        "zhang-2004": Preset(
+            "Zhang (2004), figure 2", {"averaged": True}, "The plain perceptron there is the default."
+        ),
+    }
 
     def check_together(self) -> None:
         """Votes exclude some options."""
@@ -101,6 +120,10 @@ class Perceptron(Descent):
     def descended(self, problem: Problem) -> tuple[Loss, PrimalGeometry]:
         """The hinge with this margin and no regulariser; a margin met exactly is a mistake."""
         return hinge_up_to(self.margin), problem.primal_geometry(self.bias_step)._replace(lam=0.0)
+
+    def plan(self, problem: Problem, tol: float) -> list[str]:
+        """The bound on its updates."""
+        return perceptron_promises(problem, self.margin)
 
     def rate(self, problem: Problem) -> Rate:
         """Always 1."""
@@ -179,7 +202,7 @@ def _collect(batch: Any, margin: float, geometry: Any, state: Any, how: int, sto
     visits, updates, entries = counts
     while visits < stop and used < mistakes.shape[0]:
         if position < 0 or position >= n:
-            position = begin_epoch(order, how)
+            position = begin_epoch(order, how, position < 0)
         fetch_ahead(batch, picks, position, n)
         i = picks[position]
         position += 1

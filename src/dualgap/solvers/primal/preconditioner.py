@@ -1,7 +1,12 @@
-"""Preconditioners S of stochastic gradient descent, and what they make of the lengths of rows."""
+"""Preconditioners S of stochastic gradient descent, from a name, an array or a file, and what they make of
+the lengths of rows.
+"""
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,16 +15,19 @@ from ...core.problem import Problem
 from ...runtime.arrays import Floats, canonical
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
+from ...runtime.npy import DAMAGE, array_of
 
 IDENTITY, FEATURES = NAMES = ("identity", "features")
 
 
 def inverse_of(preconditioner: Any, problem: Problem) -> Floats:
     """S^-1: empty for the identity, else d x 1, its diagonal, or d x d."""
-    if isinstance(preconditioner, str):
-        if preconditioner == IDENTITY:
-            return np.zeros((0, 1))
+    if isinstance(preconditioner, str) and preconditioner == IDENTITY:
+        return np.zeros((0, 1))
+    if isinstance(preconditioner, str) and preconditioner == FEATURES:
         return (1.0 / _mean_squares(problem)).reshape(-1, 1)
+    if isinstance(preconditioner, str | os.PathLike):
+        preconditioner = _from_file(os.fspath(preconditioner))
     d, given = problem.source.d, np.asarray(preconditioner)
     if given.dtype.kind not in "iuf" or given.shape not in ((d,), (d, d)):
         raise InputError(
@@ -47,6 +55,30 @@ def squared_lengths(problem: Problem, inverse: Floats) -> Floats:
     """``<x, S^-1 x>`` of every row."""
     source = problem.source
     return _lengths(source.batch.rows, inverse, source.n, source.d) if inverse.size else source.squared_norms
+
+
+def _from_file(path: str) -> Floats:
+    """The numbers of a file, read once as long as it stays the same."""
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        raise InputError(
+            f"preconditioner={path!r} is none of {', '.join(NAMES)}, and no file: {error.strerror}"
+        ) from None
+    return _numbers(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4)
+def _numbers(path: str, modified: int, size: int) -> Floats:
+    """An array of NumPy, or text with a row of numbers a line."""
+    try:
+        if path.endswith(".npy"):
+            return np.asarray(array_of(Path(path).read_bytes()), dtype=np.float64)
+        return np.loadtxt(path, dtype=np.float64)
+    except DAMAGE as error:
+        raise InputError(
+            f"preconditioner: {path} is neither an array of NumPy (.npy) nor text with numbers: {error}"
+        ) from None
 
 
 def _mean_squares(problem: Problem) -> Floats:

@@ -16,13 +16,13 @@ from ...core.losses import Loss
 from ...core.problem import Evaluation, Point, Problem
 from ...runtime.arrays import Floats
 from ...runtime.options import option
-from ...runtime.random import GIVEN, ORDERS, PERMUTATION
+from ...runtime.random import GIVEN, PERMUTATION
 from ...training.solver import Capabilities, Solver, Status
 from ..order import Order
 from .options import BIASES, bias_step_option, duals_option
 from .polishing import Polished, polish_option
 from .slopes import SlopeMeans
-from .state import C, M, State
+from .state import ORDERS, C, M, State
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class RowByRow(Polished, Solver[State[M, C]], Generic[M, C]):
     seed: int = option(0, "seed of the random order")
     order: str = option(
         PERMUTATION,
-        "permutation (a fresh one each epoch), random (with replacement) or given",
+        "permutation (a fresh one each epoch), fixed (one for all), random (with replacement) or given",
         choices=ORDERS,
     )
     duals: bool = duals_option()

@@ -5,14 +5,17 @@
     v_t = (r_{t-1} v_{t-1} + (r_t - r_{t-1}) w_{t-1}) / r_t          (the averaged model, if asked for)
 
 with phi'^2 <= A phi + B and M^2 = max <x, S^-1 x>. ``weights=simple`` takes ``r_t = r_{t-1} + eta_t``, which
-is the same at a constant eta. eta_t must stay below 2/(A M^2) where the mean is taken. The learning rate is
-constant (Zhang's advice: small, and stop in time), eta0/t (1/(lam t) by default), eta0/sqrt(t), or Bottou's
-eta0/(1 + lam eta0 t); eta0 is calibrated as in ``svmsgd.py`` where it is not given.
+is the same at a constant eta. With the full weights and a rate that falls, eta_t must stay below 2/(A M^2):
+beyond that weights are negative, and a mean may be worse than all it is made of. Elsewhere only theorem 5.2
+is at stake, which promises nothing of longer steps. ``random=true`` hands back one of the iterates instead
+(``random_stopping.py``). The learning rate is constant (Zhang's advice: small, and stop in time), eta0/t
+(1/(lam t) by default), eta0/sqrt(t), or Bottou's eta0/(1 + lam eta0 t); eta0 is calibrated as in
+``svmsgd.py`` where it is not given.
 
 The preconditioner S is the identity, the mean squares of the features (``preconditioner=features``), a
-positive diagonal, or a positive definite matrix. Unless it is the identity, the regulariser shrinks each
-coordinate at its own pace: a step costs O(d), or O(d^2) with a matrix. The same code, with S = I, takes the
-mean by its definition (``lazy=false``).
+positive diagonal, or a positive definite matrix, from an array or a file. Unless it is the identity, the
+regulariser shrinks each coordinate at its own pace: a step costs O(d), or O(d^2) with a matrix. The same
+code, with S = I, takes the mean by its definition (``lazy=false``).
 
 lam = 0 is allowed: few passes over the data regularise by themselves, above all with early stopping on
 held-out rows (``fit(validation=...)``). There is no lower bound then but 0, and so no certificate worth its
@@ -22,24 +25,28 @@ name.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ...core.geometry import PrimalGeometry
 from ...core.losses import Loss
-from ...core.problem import Problem
+from ...core.problem import Point, Problem
 from ...data.fetching import fetch_ahead
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.options import option
+from ...training.solver import Preset
 from ..dual.averaging import check_T0
+from . import random_stopping, zhang
 from .descent import Cursor, Model, check_rate
-from .preconditioner import FEATURES, IDENTITY, NAMES, inverse_of, squared_lengths
-from .rates import BOTTOU, INVERSE, RATES, Rate, make_rate
+from .preconditioner import FEATURES, IDENTITY, inverse_of, squared_lengths
+from .rates import BOTTOU, CONSTANT, INVERSE, RATES, Rate, make_rate
 from .slopes import note_slope
 from .state import State, begin_epoch
 from .svmsgd import SvmSgd, calibrated
@@ -54,12 +61,13 @@ class SGD(SvmSgd):
     learning_rate: str = option(BOTTOU, f"one of {', '.join(RATES)}", choices=RATES)
     average: bool = option(False, "hand back the mean of the iterates, weighted by r_t")
     weights: str = option(FULL, "of the mean: full (Algorithm 5.1) or simple (eta_t)", choices=WEIGHTS)
-    T0: int = option(1, "first step of the mean", low=1)
+    random: bool = option(False, "hand back one of the iterates, drawn at random: random stopping")
+    T0: int = option(1, "first step of the mean or of the random choice", low=1)
+    pair: int = option(1, "which of the loss's pairs (A, B), phi'^2 <= A phi + B, full weights take", low=1)
     lazy: bool = option(True, "take the mean row by row (false: by its definition, O(d) a step)")
     preconditioner: Any = option(  # noqa: RUF009  (a field)
         IDENTITY,
-        "identity, features (their mean squares), or in Python a diagonal or a matrix",
-        choices=NAMES,
+        "identity, features (their mean squares), or a diagonal or matrix: a file (.npy, text) or an array",
         compare=False,
     )
 
@@ -68,11 +76,25 @@ class SGD(SvmSgd):
         "stochastic gradient descent with a choice of learning rates, averaging and scaling, for every loss"
     )
     capabilities = SvmSgd.capabilities._replace(unregularised=True)
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "zhang-2004": Preset(
+            "Zhang (2004), section 7",
+            {"learning_rate": CONSTANT, "eta0": 0.002, "average": False},
+            "There lam = 0, rows are binary and of 10,000 columns, and a run is stopped early.",
+        ),
+        "zhang-2004-averaged": Preset(
+            "Zhang (2004), section 7, averaged: Algorithm 5.1",
+            {"learning_rate": CONSTANT, "eta0": 0.002, "average": True, "weights": SIMPLE},
+            "At a constant rate both kinds of weights are the same.",
+        ),
+    }
 
     def check_together(self) -> None:
-        """T0 is that of a mean."""
-        if self.T0 > 1 and not self.average:
-            raise InputError(f"T0={self.T0!r} goes with average=true; set that or leave T0 out")
+        """T0 is that of a mean or of a random choice, and these exclude each other."""
+        if self.T0 > 1 and not (self.average or self.random):
+            raise InputError(f"T0={self.T0!r} goes with average=true or random=true; set one or leave T0 out")
+        if self.average and self.random:
+            raise InputError("average and random exclude each other; leave one of them out")
 
     def check(self, problem: Problem, visits: float) -> None:
         """The preconditioner must fit, the mean begin before the run ends, and its weights be positive."""
@@ -82,16 +104,29 @@ class SGD(SvmSgd):
                 "a preconditioner that is a matrix has no entry for the constant feature of "
                 "bias='augmented'; use bias='exact', or add a column of ones to X"
             )
-        if not self.average:
+        pairs = problem.loss.zhang_pairs
+        if self.pair > len(pairs):
+            known = ", ".join(f"{number}: {pair}" for number, pair in enumerate(pairs, 1))
+            raise InputError(
+                f"pair={self.pair} is none of the pairs (A, B) of {problem.loss.name!r}: {known}"
+            )
+        if self.average or self.random:
+            check_T0(self.T0, visits)
+        if not self.discounts:
             return
-        check_T0(self.T0, visits)
         half = self._half(problem)
         most, eta = (1.0 / half if half > 0.0 else math.inf), self.rate(problem).at(1)
         if eta >= most:
             raise InputError(
-                f"the first learning rate {eta:g} must be below 2/(A M^2) = {most:g}, or the mean has "
-                "weights below 0; set eta0 below that, or average=false"
+                f"the first learning rate {eta:g} must be below 2/(A M^2) = {most:g}, or weights='full' are "
+                "below 0 at first and the mean may be anything; set eta0 below that, or weights='simple'"
             )
+
+    def plan(self, problem: Problem, tol: float) -> list[str]:
+        """Zhang's theorems."""
+        inverse = inverse_of(self.preconditioner, problem)
+        lengths = squared_lengths(problem, inverse)
+        return zhang.promises(problem, self.rate(problem), lengths, not inverse.size, tol)
 
     def rate(self, problem: Problem) -> Rate:
         """As asked for."""
@@ -99,7 +134,7 @@ class SGD(SvmSgd):
         if kind == INVERSE and self.eta0 == 0.0 and problem.lam > 0.0:
             return make_rate(kind, 1.0 / problem.lam)
         eta0 = self.eta0 or calibrated(self, problem)
-        half = self._half(problem) if self.average else 0.0
+        half = self._half(problem) if self.discounts else 0.0
         if not self.eta0 and half > 0.0:
             eta0 = min(eta0, 0.5 / half)  # well below 2/(A M^2)
         return check_rate(make_rate(kind, eta0, 1.0, problem.lam * eta0), problem.lam)
@@ -110,19 +145,40 @@ class SGD(SvmSgd):
 
     def discount(self, problem: Problem) -> float:
         """A M^2 / 2, for rho_t = eta_t - A M^2 eta_t^2 / 2."""
-        return 0.0 if self.weights == SIMPLE else self._half(problem)
+        return self._half(problem) if self.discounts else 0.0
+
+    @property
+    def discounts(self) -> bool:
+        """Whether A M^2 has a say in the mean; at a constant rate the weights are all the same."""
+        return self.average and self.weights == FULL and self.learning_rate != CONSTANT
 
     def _half(self, problem: Problem) -> float:
         """A M^2 / 2; a weight multiplies the squared length of its row."""
         geometry = problem.primal_geometry(self.bias_step)
         square = squared_lengths(problem, inverse_of(self.preconditioner, problem))
         share = problem.source.weight * geometry.weight_scale
-        return 0.5 * problem.loss.zhang_pairs[0][0] * float(np.max(share * (square + geometry.rho2)))
+        A, _ = problem.loss.zhang_pairs[self.pair - 1]
+        return 0.5 * A * float(np.max(share * (square + geometry.rho2)))
+
+    def begin(self, problem: Problem, warm: Point | None) -> tuple[Any, Cursor]:
+        """Model and cursor at w = 0, or at the model of a warm start."""
+        model, cursor = super().begin(problem, warm)
+        return (random_stopping.begin(model, self.T0, self.seed) if self.random else model), cursor
 
     def visit(
+        self, problem: Problem, loss: Loss, geometry: PrimalGeometry, state: State[Any, Cursor], stop: int
+    ) -> State[Any, Cursor]:
+        """Make steps until ``stop`` rows have been visited in all, and draw iterates if asked for."""
+        steps = partial(self._steps, problem, loss, geometry)
+        return random_stopping.visit(state, self.T0, stop, steps) if self.random else steps(state, stop)
+
+    def model_of(self, state: State[Any, Cursor]) -> tuple[Floats, float]:
+        """The mean, the iterate that is drawn, or the last one."""
+        return random_stopping.model_of(state) if self.random else super().model_of(state)
+
+    def _steps(
         self, problem: Problem, loss: Loss, geometry: PrimalGeometry, state: State[Model, Cursor], stop: int
     ) -> State[Model, Cursor]:
-        """Make steps until ``stop`` rows have been visited in all."""
         inverse = inverse_of(self.preconditioner, problem)
         if self.lazy and not inverse.size:
             return super().visit(problem, loss, geometry, state, stop)
@@ -135,7 +191,7 @@ class SGD(SvmSgd):
 
     def for_stream(self) -> Self:
         """Refuse what depends on rows still to come."""
-        if self.average and self.weights == FULL:
+        if self.discounts:
             raise InputError(
                 "weights='full' depends on the longest of all rows, which a stream does not know; "
                 "use weights='simple'"
@@ -165,7 +221,7 @@ def _descend_by_definition(
     n, kept = picks.shape[0], means.slopes.shape[0] > 0
     while visits < stop:
         if position < 0 or position >= n:
-            position = begin_epoch(order, how)
+            position = begin_epoch(order, how, position < 0)
         fetch_ahead(batch, picks, position, n)
         i = picks[position]
         position, visits = position + 1, visits + 1

@@ -10,10 +10,13 @@ import numpy as np
 from ...data.rows import Batch
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel
-from ...runtime.random import lay_out
+from ...runtime.random import GIVEN, PERMUTATION, RANDOM, lay_out
 from ...training.states import Extent, invariant, state_class
 from ..order import Order
 from .slopes import SlopeMeans
+
+FIXED = "fixed"  # one permutation for all epochs
+ORDERS = (GIVEN, PERMUTATION, RANDOM, FIXED)
 
 
 class AnyCursor(Protocol):
@@ -57,8 +60,12 @@ def _check(state: State[Any, Any], extent: Extent) -> Iterator[tuple[bool, str]]
 
 
 @kernel
-def begin_epoch(order: Any, how: int) -> int:
-    """Lay out the rows of the next epoch, in the order that ORDERS has under ``how``; the first position."""
+def begin_epoch(order: Any, how: int, first: bool) -> int:
+    """Lay out the rows of the next epoch, perhaps the ``first``, in the order that ORDERS has under ``how``;
+    the first position.
+    """
     rows, picks, rng = order
+    if how == 3:  # fixed: a permutation, then the same as before
+        how = 1 if first else 0
     lay_out(rng, how, rows, picks)
     return 0

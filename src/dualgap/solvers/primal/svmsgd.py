@@ -3,24 +3,35 @@
     eta_t = eta0 / (1 + lam eta0 t)
 
 which is 1/(lam (t + t0)) with ``t0 = 1/(lam eta0)``: late steps are those of Pegasos, early ones no longer
-than eta0. Unless it is given, eta0 is found on the first 1,000 rows: from 1 it is doubled or halved as long
-as the objective after one pass over them falls. Rows are assumed to come in random order (``order=given``
-leaves them as they are).
+than eta0. Unless it is given, eta0 is found on the first 1,000 rows of the order asked for: from 1 it is
+doubled or halved as long as the objective after one pass over them falls. Bottou's programs take rows as
+they come, the same way in every epoch, and assume that they have been shuffled: that is ``order=fixed``.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from ...core.problem import Point, Problem
-from ...data.sources import View
+from ...data.rows import as_matrix
+from ...data.sources import View, view
 from ...runtime.errors import InputError
 from ...runtime.random import GIVEN
+from ...training.solver import Preset
+from ..order import Order
 from .descent import Descent, check_rate
 from .options import eta0_option
 from .rates import BOTTOU, Rate, make_rate
+from .row_by_row import RowByRow
+from .state import FIXED, begin_epoch
+
+if TYPE_CHECKING:
+    from .sgd_qn import SGDQN
 
 SAMPLE = 1000  # rows on which eta0 is tried
 
@@ -34,6 +45,13 @@ class SvmSgd(Descent):
     name = "svmsgd"
     summary = "Bottou's stochastic gradient descent with a calibrated learning rate, for every loss"
     power: ClassVar[float] = 1.0
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "bottou-2010": Preset(
+            "Bottou (2010), svmsgd of sgd-2.0; Table 8 of Panagiotakopoulos and Tsampouka (2013)",
+            {"order": FIXED, "precision": "float32"},
+            "The program takes shuffled rows as they come (order=given); order=fixed shuffles them once.",
+        )
+    }
 
     def rate(self, problem: Problem) -> Rate:
         """``eta0 / (1 + lam eta0 t)^power``."""
@@ -41,12 +59,12 @@ class SvmSgd(Descent):
         return check_rate(make_rate(BOTTOU, eta0, self.power, problem.lam * eta0), problem.lam)
 
 
-def calibrated(solver: SvmSgd, problem: Problem) -> float:
+def calibrated(solver: SvmSgd | SGDQN, problem: Problem) -> float:
     """The eta0 whose pass over the first rows ends with the smallest objective, among powers of 2."""
-    sample = _head(problem, SAMPLE)
+    sample = _sample(solver, problem)
 
     def cost(eta0: float) -> float:
-        trial = replace(solver, eta0=eta0, order=GIVEN, duals=False)
+        trial: RowByRow[Any, Any] = replace(solver, order=GIVEN, duals=False, eta0=eta0)
         try:
             state, _ = trial.step(sample, trial.start(sample, None), sample.epoch_size, None)
         except InputError:  # too large for lam
@@ -70,12 +88,13 @@ def calibrated(solver: SvmSgd, problem: Problem) -> float:
     return best
 
 
-def _head(problem: Problem, count: int) -> Problem:
-    """The problem of the first rows alone, unless all of them have weight 0."""
+def _sample(solver: SvmSgd | SGDQN, problem: Problem) -> Problem:
+    """The problem of the first rows alone, in the order in which the solver will visit them."""
     source = problem.source
     assert isinstance(source, View)
-    last = min(count, source.n)
-    if last == source.n or not source.weight[:last].any():
-        return problem
-    head = View(source.data.head(last), source.y[:last], source.weight[:last])
-    return Problem(head, problem.loss, problem.lam, problem.bias)
+    order = Order.of(source.batch, solver.seed)
+    begin_epoch(order, solver.how, True)
+    first = order.picks[:SAMPLE].astype(np.int64)
+    rows = as_matrix(source.rows, source.d)[first]
+    part = view(rows, source.y[first], source.weight[first])
+    return Problem(part, problem.loss, problem.lam, problem.bias)

@@ -122,6 +122,10 @@ class InteriorPoint(Solver[State]):
                 "takes 20,000 at most; take another solver"
             )
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """All rows, three times."""
+        return 3 * problem.epoch_size
+
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin in the middle: beta between its bounds, p and q of the size of a target. A warm start is of
         no use.

@@ -94,6 +94,10 @@ class Newton(Solver[State]):
     )
     capabilities = Capabilities(biases=("none", "augmented", "exact"), evaluated_steps=True)
 
+    def rows_per_iteration(self, problem: Problem) -> int:
+        """As many as conjugate gradients need."""
+        return 0
+
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at w = 0, or at the warm start."""
         n, d = problem.source.n, problem.source.d

@@ -1,0 +1,33 @@
+"""What the library says, in the words of the command line: options for arguments."""
+
+from __future__ import annotations
+
+import re
+
+# Arguments of ``fit`` that are options of ``train`` under the same name.
+_ARGUMENTS = (
+    *("loss", "C", "lam", "solver", "tol", "atol", "target", "bias", "rho", "seed", "threads", "stall"),
+    *("max_epochs", "max_visits", "time_limit", "record_every", "record_start", "validation", "patience"),
+    *("checkpoint_every", "checkpoint", "resume", "memory_budget", "hash_bits", "expand", "n_features"),
+)
+_VALUE = r"(?:\w*Path\('(?P<path>[^']*)'\)|'(?P<word>[^']*)'|(?P<plain>[^\s;,:()]+))"
+_GIVEN = re.compile(rf"(?<![\w-])(?P<name>{'|'.join(_ARGUMENTS)})={_VALUE}")
+_NAMED = re.compile(rf"(?<![\w-])(?P<name>{'|'.join(name for name in _ARGUMENTS if '_' in name)})\b")
+
+
+def in_options(text: str) -> str:
+    """A sentence of the library, with the options of the command for its arguments."""
+    text = text.replace("output='last'", "--keep last").replace("None (never)", "none (never)")
+    text = text.replace(" (in Python: from its point, warm=)", "")
+    text = _GIVEN.sub(_option, text)
+    return _NAMED.sub(lambda found: _dashed(found["name"]), text)
+
+
+def _option(found: re.Match[str]) -> str:
+    value = found["path"] or found["word"] or found["plain"] or "''"
+    quoted = f"'{value}'" if " " in value else value
+    return f"{_dashed(found['name'])} {quoted}"
+
+
+def _dashed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
