@@ -49,7 +49,7 @@ def switching(problem: Problem, seed: int, second_first: bool = False) -> tuple[
         sooner = forecast.prior(second.name, FIRST_GAP, FIRST_TOL) <= SURE * coordinates
     else:
         stiff = problem.C * problem.mean_square >= STIFF
-        sooner = stiff and n >= TALL * d and second.name == "newton"
+        sooner = stiff and n >= TALL * d
     if sooner:
         return Switching(first, second, 1), f"few passes of second order suit {shape}"
     return Switching(first, second, 0), f"many cheap steps suit {shape}"

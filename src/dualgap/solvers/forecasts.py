@@ -37,6 +37,7 @@ STEP = 1e5  # nanoseconds for a step of Newton's method, whatever the size
 MOST_EPOCHS = 4.0  # of coordinate descent on a smooth loss, for each decade of the gap; a run may show more
 MOST_EPOCHS_WITH_RAMPS = 6.0  # the same for losses made of lines and parabolas
 CRAWL, CRAWLING_EPOCHS = 1e4, 30.0  # but of more rows than w can separate, where so little regularises
+EASY = 0.01  # the same, below which one step or two are enough where columns are many
 HARD = 30.0  # curvature of the loss over that of the regulariser, from which on steps do not become more
 
 
@@ -51,6 +52,7 @@ class Forecast(NamedTuple):
     strength: float = inf  # C |x|^2 times the largest curvature of the loss, for a row of average length
     free: bool = False  # the bias is not regularised
     quadratic: bool = False  # the loss is a parabola: one step of second order is enough
+    bounded: bool = False  # the slope of the loss is
 
     @classmethod
     def of(cls, problem: Problem) -> Forecast:
@@ -61,8 +63,8 @@ class Forecast(NamedTuple):
         condition = 1.0 + loss.smoothness * problem.mean_square / problem.lam if smooth else inf
         strength = loss.smoothness * problem.mean_square * problem.C if smooth else inf
         sparse = isinstance(rows, CSR)
-        free = problem.bias.free
-        return cls(Size.of(problem), sparse, smooth, ramps, condition, strength, free, loss.quadratic)
+        kind = problem.bias.free, loss.quadratic, isfinite(loss.lipschitz)
+        return cls(Size.of(problem), sparse, smooth, ramps, condition, strength, *kind)
 
     @property
     def evaluation(self) -> float:
@@ -99,8 +101,12 @@ class Forecast(NamedTuple):
         if name == "interior-point":
             return INTERIOR_STEPS * self.interior_step
         steps = 1.5 + decades * (0.15 + 0.2 * log10(1.0 + 30.0 * min(self.strength, HARD)))
-        if self.quadratic:
+        if self.strength < EASY and self.size.n < SQUARE * self.size.d:
+            steps = 1.4
+        elif self.quadratic:
             steps = 2.0  # one, of more products than others
+        elif self.bounded and self.ramps:
+            steps *= 1.5  # curved rows change from step to step, as they do with kinks
         if not self.smooth:  # the more rows a column, the sooner it is known which ones matter
             ratio = self.size.n / self.size.d
             steps = (3.0 if ratio >= TALL else 6.0 if ratio >= SQUARE else 9.0) * (1.0 + 0.7 * decades)
