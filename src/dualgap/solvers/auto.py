@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isfinite
 
 from ..core.problem import Problem
 from . import make_solver
-from .forecasts import TALL, Forecast
+from .forecasts import Forecast
 from .switching import Switching
 
 SECOND_ORDER = ("newton", "interior-point")
 SURE = 0.8  # how much cheaper a method of second order must be expected to be, to begin with it
-STIFF = 300.0  # C |x|^2 from which on coordinates crawl on a loss with kinks, where rows are many
 FIRST_GAP, FIRST_TOL = 10.0, 1e-3  # between which a run is forecast before there is anything to see
 
 
@@ -44,12 +42,7 @@ def switching(problem: Problem, seed: int, second_first: bool = False) -> tuple[
     if second_first:
         return Switching(first, second, 1), f"the run before ended with a method of second order, for {shape}"
     coordinates = forecast.prior("dcd", FIRST_GAP, FIRST_TOL)
-    smooth = isfinite(loss.smoothness)
-    if smooth:
-        sooner = forecast.prior(second.name, FIRST_GAP, FIRST_TOL) <= SURE * coordinates
-    else:
-        stiff = problem.C * problem.mean_square >= STIFF
-        sooner = stiff and n >= TALL * d
-    if sooner:
+    sooner = forecast.prior(second.name, FIRST_GAP, FIRST_TOL) <= SURE * coordinates
+    if sooner if forecast.smooth else forecast.crawls:
         return Switching(first, second, 1), f"few passes of second order suit {shape}"
     return Switching(first, second, 0), f"many cheap steps suit {shape}"

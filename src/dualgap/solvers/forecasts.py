@@ -36,7 +36,8 @@ EPOCH = 2e5  # nanoseconds for moving the centre of a free bias
 STEP = 1e5  # nanoseconds for a step of Newton's method, whatever the size
 MOST_EPOCHS = 4.0  # of coordinate descent on a smooth loss, for each decade of the gap; a run may show more
 MOST_EPOCHS_WITH_RAMPS = 6.0  # the same for losses made of lines and parabolas
-CRAWL, CRAWLING_EPOCHS = 1e4, 30.0  # but of more rows than w can separate, where so little regularises
+# ... but where they crawl: C |x|^2 of smooth losses and of those with kinks, epochs for each decade
+CRAWL, STIFF, CRAWLING_EPOCHS = 1e4, 300.0, 30.0
 EASY = 0.01  # the same, below which one step or two are enough where columns are many
 HARD = 30.0  # curvature of the loss over that of the regulariser, from which on steps do not become more
 
@@ -49,7 +50,7 @@ class Forecast(NamedTuple):
     smooth: bool
     ramps: int  # 0: the loss is not made of lines and parabolas
     condition: float  # a bound on the condition of the Hessian, where the loss is smooth
-    strength: float = inf  # C |x|^2 times the largest curvature of the loss, for a row of average length
+    strength: float = inf  # C |x|^2 for a row of average length, times the curvature of a smooth loss
     free: bool = False  # the bias is not regularised
     quadratic: bool = False  # the loss is a parabola: one step of second order is enough
     bounded: bool = False  # the slope of the loss is
@@ -61,10 +62,18 @@ class Forecast(NamedTuple):
         ramps = len(loss.ramps(np.zeros(0)))
         smooth = isfinite(loss.smoothness)
         condition = 1.0 + loss.smoothness * problem.mean_square / problem.lam if smooth else inf
-        strength = loss.smoothness * problem.mean_square * problem.C if smooth else inf
+        strength = (loss.smoothness if smooth else 1.0) * problem.mean_square * problem.C
         sparse = isinstance(rows, CSR)
         kind = problem.bias.free, loss.quadratic, isfinite(loss.lipschitz)
         return cls(Size.of(problem), sparse, smooth, ramps, condition, strength, *kind)
+
+    @property
+    def crawls(self) -> bool:
+        """Whether coordinates are expected to crawl: little regularises, and w cannot separate the rows."""
+        n, d = self.size.n, self.size.d
+        if self.smooth:
+            return self.strength >= CRAWL and n >= 2 * d
+        return self.strength >= STIFF and n >= TALL * d
 
     @property
     def evaluation(self) -> float:
@@ -92,10 +101,10 @@ class Forecast(NamedTuple):
         decades = log10(min(max(gap / tol, 1.0), MOST_DECADES))
         if name == "dcd":
             epochs = 2.0 + 4.0 * decades
-            if self.smooth:
-                crawls = self.strength >= CRAWL and self.size.n >= 2 * self.size.d
+            if self.crawls:
+                epochs = 1.0 + decades * CRAWLING_EPOCHS
+            elif self.smooth:
                 slope, most = (2.0, MOST_EPOCHS_WITH_RAMPS) if self.ramps else (1.0, MOST_EPOCHS)
-                most = CRAWLING_EPOCHS if crawls else most
                 epochs = 1.0 + decades * min(1.0 + slope * self.strength**0.5, most)
             return epochs * (self.coordinates(self.size.epoch) + 0.3 * self.evaluation)
         if name == "interior-point":
