@@ -38,6 +38,7 @@ MOST_EPOCHS = 4.0  # of coordinate descent on a smooth loss, for each decade of 
 MOST_EPOCHS_WITH_RAMPS = 6.0  # the same for losses made of lines and parabolas
 # ... but where they crawl: C |x|^2 of smooth losses and of those with kinks, epochs for each decade
 CRAWL, STIFF, CRAWLING_EPOCHS = 1e4, 300.0, 30.0
+RELIABLE = 4.0  # interior points may cost so many times as much where rows are few: bad scales do no harm
 EASY = 0.01  # the same, below which one step or two are enough where columns are many
 HARD = 30.0  # curvature of the loss over that of the regulariser, from which on steps do not become more
 
@@ -163,7 +164,8 @@ class Forecast(NamedTuple):
         if not self.ramps or min(self.size.n, self.size.d) > MOST_DIRECT:
             return "newton"
         interior, newton = (self.prior(name, 10.0, 1e-3) for name in ("interior-point", "newton"))
-        return "interior-point" if interior < newton else "newton"
+        wide = self.smooth and not self.quadratic and self.size.n < SQUARE * self.size.d
+        return "interior-point" if interior < (RELIABLE if wide else 1.0) * newton else "newton"
 
 
 def remaining(costs: Floats, gaps: Floats, tol: float) -> float:
