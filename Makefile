@@ -8,6 +8,7 @@
 #   make ceilings  measure passes, epochs and compiled functions, rewrite tests/ceilings.json, tell what rose and fell (to be reviewed)
 #   make fuzz      two million changed files for the readers (FUZZ_ARGS="--seed 2" for others)
 #   make bench     dualgap beside its peers (sets up the peers too; see benchmarks/README.md)
+#   make experiments  the tables and figures of the papers, in full: hours (EXPERIMENTS_ARGS="rupnik --quick" for a part, quickly)
 #   make clean     remove everything that make made
 
 PYTHON ?= python3
@@ -21,7 +22,7 @@ export DUALGAP_DATA ?= $(abspath ../shared/data)
 endif
 PYTEST_ARGS ?= -n 2 --dist worksteal
 
-.PHONY: demo test quick docs lint ceilings fuzz bench format clean
+.PHONY: demo test quick docs lint ceilings fuzz bench experiments format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dualgap demo
@@ -56,6 +57,9 @@ fuzz: $(VENV)/.installed-fuzz
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 	$(BIN)/python -m benchmarks.publish
+
+experiments: $(VENV)/.installed-dev
+	$(BIN)/dualgap reproduce --full $(EXPERIMENTS_ARGS)
 
 clean:
 	rm -rf docs/_build docs/auto_examples docs/reference/generated docs/sg_execution_times.rst

@@ -200,8 +200,15 @@ def page(
     )
 
 
+def notes(out: Path) -> str:
+    """What is written by hand on the page: all from its first second-level heading on."""
+    heading = "\n## "
+    _, found, after = out.read_text().partition(heading) if out.exists() else ("", "", "")
+    return found + after
+
+
 def main() -> int:
-    """Measure and write the page."""
+    """Measure and write the page; what is written on it by hand stays."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__)
     parser.add_argument("--against", type=Path, help="the root of another source tree, to take turns with")
     parser.add_argument("--repeats", type=int, default=3)
@@ -220,7 +227,7 @@ def main() -> int:
     found = in_turns(first[:1] if options.quick else [*first, *SECOND], trees, repeats)
     trained = commands(trees, repeats)
     about["load_at_end"] = os.getloadavg()[0]
-    options.out.write_text(page(taken_on(about), found, trained, repeats))
+    options.out.write_text(page(taken_on(about), found, trained, repeats) + notes(options.out))
     print(options.out)
     return 0
 

@@ -1,6 +1,7 @@
 """``python -m fuzz``: two million changed files for the readers, on all cores, with atheris (libFuzzer).
 
-Text counts nine tenths of them, stores most of the rest, saved runs a hundredth. A file that does harm is
+Text counts nine tenths of them, stores most of the rest; saved runs, models and JSON headers a hundredth
+each. A file that does harm is
 kept in the folder, and ``python -m fuzz --replay FILE`` reads it again.
 """
 
@@ -20,8 +21,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-KINDS = ("text", "store", "state")
-_LONGEST = {"text": 3000, "store": 12_000, "state": 40_000}  # bytes of a file
+KINDS = ("text", "store", "state", "model", "json")
+_LONGEST = {"text": 3000, "store": 12_000, "state": 40_000, "model": 20_000, "json": 8_000}  # bytes of a file
 _PART = 200_000  # files a process
 
 
@@ -48,7 +49,8 @@ def main() -> int:
 def oversee(options: argparse.Namespace) -> int:
     """Share the inputs out among processes, and add up what they report."""
     options.folder.mkdir(parents=True, exist_ok=True)
-    shares = {"store": options.inputs * 9 // 100, "state": options.inputs // 100}
+    few = options.inputs // 100
+    shares = {"store": 7 * few, "state": few, "model": few, "json": few}
     shares["text"] = options.inputs - sum(shares.values())
     tasks = []
     for kind in KINDS:
@@ -117,16 +119,29 @@ def work(options: argparse.Namespace) -> int:
 
     from dualgap.data import table as data
     from dualgap.data.formats import text
-    from dualgap.data.formats.arrow import store
+    from dualgap.data.formats.arrow import extents, store
+    from dualgap.data.formats.arrow import header as store_header
     from dualgap.data.formats.svmlight import lines as svmlight_lines
     from dualgap.data.formats.svmlight import reading as svmlight
-    from dualgap.runtime import npy
+    from dualgap.models import header, saving
+    from dualgap.runtime import archive, headers, npy
     from dualgap.training import checkpoint
     from dualgap.training import states as training_states
 
-    from . import mutations, seeds, states
+    from . import models, mutations, seeds, states
 
-    for module in (data, store, svmlight, svmlight_lines, text, npy, checkpoint, training_states):
+    readers = (
+        data,
+        store,
+        store_header,
+        extents,
+        svmlight,
+        svmlight_lines,
+        text,
+        checkpoint,
+        training_states,
+    )
+    for module in (*readers, npy, archive, headers, header, saving):
         _instrument(module, atheris.instrument_func)
     kind = options.worker
     target = _target(kind)(options.scratch)
@@ -134,6 +149,8 @@ def work(options: argparse.Namespace) -> int:
         "text": (mutations.mutate_text, seeds.texts),
         "store": (mutations.mutate_store, seeds.stores),
         "state": (states.mutate_state, states.states),
+        "model": (models.mutate_model, models.models),
+        "json": (models.mutate_json, models.headers),
     }[kind]
     first = first()
 
@@ -183,9 +200,15 @@ def _instrument(module: Any, instrument: Callable[[Any], Any]) -> None:
 
 def _target(kind: str) -> Any:
     """What reads files of that kind."""
-    from . import states, targets
+    from . import models, states, targets
 
-    kinds = {"text": targets.TextTarget, "store": targets.StoreTarget, "state": states.StateTarget}
+    kinds = {
+        "text": targets.TextTarget,
+        "store": targets.StoreTarget,
+        "state": states.StateTarget,
+        "model": models.ModelTarget,
+        "json": models.JsonTarget,
+    }
     return kinds[kind]
 
 

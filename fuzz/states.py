@@ -33,14 +33,15 @@ _SOLVERS: dict[str, dict[str, Any]] = {
 
 
 @cache
-def _rows() -> tuple[Any, Any]:
+def rows() -> tuple[Any, Any]:
+    """Rows for training, and their labels."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 4))
     return X, np.where(X @ np.ones(4) + rng.normal(size=24) > 0, 1.0, -1.0)
 
 
 def _arguments(name: str) -> dict[str, Any]:
-    X, y = _rows()
+    X, y = rows()
     return {"X": X, "y": y, "solver": name.split()[0], "tol": 1e-12, **_SOLVERS[name]}
 
 
@@ -94,12 +95,13 @@ def _change(members: dict[str, bytes], random: Random) -> None:
     else:
         try:
             array = np.load(io.BytesIO(members[name]), allow_pickle=False)
-            members[name] = _npy(_changed(array, random))
+            members[name] = npy(change_array(array, random))
         except Exception:  # damaged before
             members[name] = mutate_bytes(members[name], random)
 
 
-def _changed(array: Any, random: Random) -> Any:
+def change_array(array: Any, random: Random) -> Any:
+    """An array with another number in it, of another type or of another length."""
     if array.dtype.kind == "U":
         return np.asarray(str(array)[: random.randrange(1 + len(str(array)))] + random.choice(("", "x", ".")))
     new = np.array(array)
@@ -115,7 +117,8 @@ def _changed(array: Any, random: Random) -> Any:
     return new
 
 
-def _npy(array: Any) -> bytes:
+def npy(array: Any) -> bytes:
+    """The content of an ``.npy`` file."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()

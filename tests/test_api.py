@@ -57,10 +57,6 @@ REFUSED = [
         {"C": np.inf, "solver": "dcd", "bias": "exact"},
         "cannot train with the loss 'hard-margin'; these can: decomposition, smo",
     ),
-    (
-        {"solver": "smo"},
-        "cannot have bias='none'; these can: dcd, sdca, asdca, mpu, newton, svmperf, ocas, pegasos",
-    ),
     ({"solver": "ocas", "loss": "logistic"}, "'ocas' cannot train with the loss 'logistic'; these can: dcd"),
     ({"solver": "decomposition", "bias": "exact", "q": 3}, "q=3 must be an even number"),
     ({"solver": "smo", "bias": "exact", "q": 4}, "solver 'smo' has no option 'q'"),
@@ -356,6 +352,13 @@ class TestConvergenceWarning:
         assert caught[0].filename == __file__
         assert outcome.reason.name in ("max_epochs", "stalled")
         assert outcome.advice in str(caught[0].message)
+
+    def test_of_several_classes_the_worst(self) -> None:
+        labels = np.arange(60) % 3
+        with pytest.warns(ConvergenceWarning, match=r"one_vs_rest \(\d of 3 classes; the worst is") as caught:
+            dualgap.one_vs_rest(self.X, labels, solver="dcd", C=10.0, tol=1e-6)
+        (told,) = (each for each in caught if each.category is ConvergenceWarning)
+        assert told.filename == __file__
 
     def test_a_limit_that_was_asked_for(self) -> None:
         with warnings.catch_warnings():

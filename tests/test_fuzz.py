@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fuzz import mutations, seeds, states, targets
+from fuzz import models, mutations, seeds, states, targets
 
 from dualgap.data.formats.arrow.store import Store
 from dualgap.data.formats.svmlight import pieces as svmlight_pieces
@@ -19,6 +19,8 @@ from dualgap.data.formats.svmlight import reading as svmlight
 TEXT = (targets.TextTarget, seeds.texts, mutations.mutate_text)
 STORE = (targets.StoreTarget, seeds.stores, mutations.mutate_store)
 STATE = (states.StateTarget, states.states, states.mutate_state)
+MODEL = (models.ModelTarget, models.models, models.mutate_model)
+JSON = (models.JsonTarget, models.headers, models.mutate_json)
 
 
 def test_seeds_are_valid(tmp_path: Path) -> None:
@@ -32,6 +34,8 @@ def test_seeds_are_valid(tmp_path: Path) -> None:
     for target, files in (
         (targets.StoreTarget(tmp_path), seeds.stores()),
         (states.StateTarget(tmp_path), states.states()),
+        (models.ModelTarget(tmp_path), models.models()),
+        (models.JsonTarget(tmp_path), models.headers()),
     ):
         for seed in files:
             target(seed)
@@ -40,7 +44,8 @@ def test_seeds_are_valid(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "first", "mutate", "inputs"), [(*TEXT, 3000), (*STORE, 1000), (*STATE, 400)]
+    ("kind", "first", "mutate", "inputs"),
+    [(*TEXT, 3000), (*STORE, 1000), (*STATE, 400), (*MODEL, 400), (*JSON, 400)],
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_changed_files_are_read_right_or_refused(

@@ -59,9 +59,12 @@ def fit(
     checkpoint_every: float | str = 60.0,
     validation: Any = None,
     patience: int = 5,
+    metric: str = "loss",
+    task: str | None = None,
     penalty: str = "l2",
     in_memory: bool | None = None,
     memory_budget: int | None = None,
+    scale: float | str | None = None,
     expand: Any = None,
     hash_bits: int | None = None,
     **options: Any,
@@ -131,10 +134,17 @@ def fit(
     record_start : bool
         Put a record of the starting point before all others: epoch 0. Otherwise it changes nothing.
     validation : float, pair (X, y), path or Dataset
-        Hold out that part of the rows, or these, and stop early: when the loss on them has not fallen for
+        Hold out that part of the rows, or these, and stop early: when ``metric`` on them has not fallen for
         ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them
         is handed back. A part of the rows is held out by giving them weight 0 in ``outcome.problem``:
         ``outcome.dual`` has an entry for every row, and those of held-out rows do not count.
+    metric : {"loss", "error", "break-even"}
+        What early stopping goes by: the mean loss on held-out rows, the share of them predicted wrong, or 1
+        less their break-even point (where precision equals recall). Records have it as
+        ``measures["validation"]``.
+    task : {"classification", "regression"}, optional
+        By default that of the loss. ``"classification"`` with a regression loss (least squares, Huber...)
+        takes two labels as -1 and +1, and the model predicts labels.
     in_memory : bool, optional
         False leaves the rows of a store or a feed on disk even if they fit into memory, True reads them all.
         By default their size decides.
@@ -143,6 +153,10 @@ def fit(
         duals and weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed
         (``cached-loops`` by default). Without it rows are streamed if they need more than 60% of the free
         memory, with a warning.
+    scale : number, "max-abs" or "unit-rows", optional
+        Scale rows as they are read, and again when predicting and verifying: multiply them by a number,
+        divide each column by its largest absolute value, or each row by its length. ``coef`` and certificate
+        are those of the scaled rows.
     expand : str or transformer, optional
         Features made as rows are read, and again when predicting: ``"poly2"``, ``"kmer:8"``, or any
         transformer of scikit-learn that needs no fitting. ``outcome.expansion`` has it.
@@ -177,25 +191,17 @@ def fit(
         "interrupted"``.
     """
     prepared = prepared_run(locals())
-    task = prepared.task
-    outcome = solve(task.solver, task.problem, prepared.rules, prepared.settings, prepared.callbacks)
+    run = prepared.task
+    outcome = solve(run.solver, run.problem, prepared.rules, prepared.settings, prepared.callbacks)
     if outcome.remark:
         warnings.warn(outcome.remark, TrivialModelWarning, stacklevel=2)
-    found = task.named(outcome)
-    if _ended_unasked(found, tol, max_epochs, stall):
-        from sklearn.exceptions import ConvergenceWarning
-
-        warnings.warn(
-            f"fit ended at a relative gap of {found.certificate.relative_gap:.3g} after {found.epochs:.4g} "
-            f"epochs, above tol={tol:g}: its objective may be up to that fraction above the minimum. "
-            f"{found.advice}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    found = run.named(outcome)
+    if ended_unasked(found, tol, max_epochs, stall):
+        warn_unconverged("fit", found, tol)
     return found
 
 
-def _ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall: Any) -> bool:
+def ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall: Any) -> bool:
     """Whether a run ended above its tolerance by a limit that nobody set: who sets one expects it."""
     if outcome.converged or tol == 0.0:
         return False
@@ -206,6 +212,19 @@ def _ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall
         "rounding": True,
     }
     return unasked.get(outcome.reason.name, False)
+
+
+def warn_unconverged(who: str, outcome: Outcome, tol: float, stacklevel: int = 3) -> None:
+    """Warn the caller of ``who`` of a run that ended above its tolerance, with the likely cause."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    warnings.warn(
+        f"{who} ended at a relative gap of {outcome.certificate.relative_gap:.3g} after {outcome.epochs:.4g} "
+        f"epochs, above tol={tol:g}: its objective may be up to that fraction above the minimum. "
+        f"{outcome.advice}",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
 
 
 @cache

@@ -17,7 +17,7 @@ from .runtime.errors import InputError
 from .training.validation import split_off
 
 # arguments of `fit` that say what its data are, beside X and threads
-ARGUMENTS = ("y", "sample_weight", "in_memory", "memory_budget", "expand", "hash_bits")
+ARGUMENTS = ("y", "sample_weight", "in_memory", "memory_budget", "scale", "expand", "hash_bits")
 
 
 def data_of(given: Mapping[str, Any]) -> DataSpec | Dataset:
@@ -32,6 +32,7 @@ def data_of(given: Mapping[str, Any]) -> DataSpec | Dataset:
         X,
         given["y"],
         given["sample_weight"],
+        scale=given["scale"],
         expansion=make_expansion(given["expand"], given["hash_bits"]),
         in_memory=given["in_memory"],
         memory_budget=given["memory_budget"],
@@ -66,17 +67,25 @@ def held_out(validation: Any, data: Dataset, task: str, seed: int) -> tuple[View
                 f"validation={float(validation)}: rows on disk cannot be split off; give a pair of arrays"
             )
         return split_off(data.source, float(validation), seed)
-    if not isinstance(validation, Dataset):
-        try:
-            X, y = (validation, None) if isinstance(validation, str | os.PathLike) else validation
-        except (TypeError, ValueError):
-            raise InputError(
-                "validation must be a part of the rows between 0 and 1, or a pair (X, y)"
-            ) from None
-        try:
-            validation = open_data(DataSpec(X, y, in_memory=True), task, data.schema)
-        except InputError as error:
-            raise InputError(f"validation {error}") from None
-    if not isinstance(validation.source, View):
+    return data.source, in_view(other_rows(validation, data, task))
+
+
+def other_rows(validation: Any, data: Dataset, task: str) -> Dataset:
+    """Rows that are no part of the training rows, opened in their columns and classes."""
+    if isinstance(validation, Dataset):
+        return validation
+    try:
+        X, y = (validation, None) if isinstance(validation, str | os.PathLike) else validation
+    except (TypeError, ValueError):
+        raise InputError("validation must be a part of the rows between 0 and 1, or a pair (X, y)") from None
+    try:
+        return open_data(DataSpec(X, y, in_memory=True), task, data.schema)
+    except InputError as error:
+        raise InputError(f"validation {error}") from None
+
+
+def in_view(held: Dataset) -> View:
+    """Held-out rows, which must be in memory."""
+    if not isinstance(held.source, View):
         raise InputError("validation: the rows do not fit into memory; hold out fewer of them")
-    return data.source, validation.source
+    return held.source

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
@@ -19,19 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from .api import fit, job
+from .api import ended_unasked, fit, job, warn_unconverged
 from .core.problem import Certificate
-from .data.chunks import Chunk, Feed, OnDisk
+from .data.chunks import OnDisk
 from .data.dataset import Dataset
-from .data.labels import Labels, listed, shown_label, signs
+from .data.label_sets import LabelSets, as_label_matrix, is_label_matrix
+from .data.labels import Labels, listed, shown_label
+from .data.shared import Shared
 from .data.sources import View
-from .inputs import ARGUMENTS, data_of, held_out, opened
+from .inputs import ARGUMENTS, data_of, in_view, opened, other_rows
 from .models.building import model_of
 from .models.model import Model
-from .models.scoring import labels_of
+from .models.scoring import indicators_of, labels_of
 from .outcome import Outcome
 from .runtime.arrays import Floats
-from .runtime.checks import whole
+from .runtime.checks import one_of, whole
 from .runtime.errors import InputError, TrivialModelWarning
 from .solvers.out_of_core.solver import OutOfCore
 from .training.callbacks import Callback
@@ -42,7 +43,6 @@ from .training.run import Run
 from .training.solver import AnySolver
 
 _LISTED = 10  # labels that a remark names
-_KEPT = 3  # chunks that stay for the runs that are behind
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,24 @@ class OneVsRest:
             outcome.trace[-1].measures.get("passes", 0.0) for outcome in self.outcomes if outcome.trace
         )
 
+    @property
+    def without_positives(self) -> list[Any]:
+        """The labels that no training row has; their models are of the others' rows alone."""
+        return [
+            label
+            for label, outcome in zip(self.classes, self.outcomes, strict=False)
+            if len(self.outcomes) > 1 and _positive_weight(outcome) == 0.0
+        ]
+
+    @property
+    def remark(self) -> str:
+        """A sentence about labels that no training row has, or nothing."""
+        labels = self.without_positives
+        if not labels:
+            return ""
+        have = "has" if len(labels) == 1 else "have"
+        return f"{len(labels)} of {len(self.classes)} labels {have} no positive rows ({listed(labels)})"
+
     @cached_property
     def model(self) -> Model:
         """All of it as one model: to be saved, and to be verified."""
@@ -98,8 +116,12 @@ class OneVsRest:
         return self._weights.decision_function(X)
 
     def predict(self, X: Any) -> Any:
-        """The class of the highest score."""
-        return labels_of(self.decision_function(X), self.classes)
+        """The class of the highest score; with several labels a row, a matrix of 1 where a score is positive,
+        else 0.
+        """
+        scores = self.decision_function(X)
+        several = isinstance(self.data.labels, LabelSets)
+        return indicators_of(scores) if several else labels_of(scores, self.classes)
 
     @cached_property
     def _weights(self) -> Model:
@@ -136,6 +158,10 @@ def one_vs_rest(
 
     Parameters
     ----------
+    y : array of n labels, or a matrix of n rows
+        A matrix of 0 and 1, dense or sparse, has a column for each label, and a row may have any number of
+        them; a label that no row has is allowed, and warned of. Files have such labels as ``1,5,7`` at the
+        beginning of a line, and are read so with ``task="multilabel"``.
     threads : int
         In memory, so many classes are trained at a time, on one copy of the rows; threads beyond the number
         of classes share the passes over all rows. From disk, all classes are trained in the same passes.
@@ -143,12 +169,12 @@ def one_vs_rest(
         The callbacks of that class's run, besides ``callbacks``, which see the runs of all classes. With
         threads they are called from several of them.
     """
-    bound = signature(fit).bind(X, y, threads=threads, **arguments)
+    bound = signature(fit).bind(X, as_label_matrix(y), threads=threads, **arguments)
     bound.apply_defaults()
-    data = opened(data_of(bound.arguments), "one-vs-rest", depth=2)
+    data = opened(data_of(bound.arguments), _task(bound.arguments), depth=2)
     if data.labels is None:
         raise InputError("X is open already, for other targets than classes; give a path, a Store or a feed")
-    told = {name: value for name, value in arguments.items() if name not in ARGUMENTS}
+    told = {name: value for name, value in arguments.items() if name not in (*ARGUMENTS, "task")}
     runs = _Runs(data, data.labels, told, callbacks_for)
     if isinstance(data.source, OnDisk):
         found = runs.from_disk(data.source)
@@ -157,7 +183,30 @@ def one_vs_rest(
     classes = [data.labels.classes[k] for k in found]
     for remark in remarks_on_classes(classes, list(found.values())):
         warnings.warn(remark, TrivialModelWarning, stacklevel=2)
-    return OneVsRest(np.asarray(data.labels.classes), [found[k] for k in runs.positive], data)
+    limits = [bound.arguments[name] for name in ("tol", "max_epochs", "stall")]
+    _warn_of_the_worst(found, data.labels, *limits)
+    many = OneVsRest(np.asarray(data.labels.classes), [found[k] for k in runs.positive], data)
+    if many.without_positives:
+        warnings.warn(many.remark, TrivialModelWarning, stacklevel=2)
+    return many
+
+
+def _task(given: Mapping[str, Any]) -> str:
+    """Whether a row has one label or any number of them."""
+    task = given["task"]
+    if task is None:
+        return "multilabel" if is_label_matrix(given["y"]) else "one-vs-rest"
+    wanted: str = one_of("task", task, ("classification", "multilabel"))
+    return "one-vs-rest" if wanted == "classification" else wanted
+
+
+def _warn_of_the_worst(found: dict[int, Outcome], labels: Labels, tol: float, *limits: Any) -> None:
+    """Warn of the class that ended furthest from its tolerance, by a limit that nobody set."""
+    behind = [k for k, outcome in found.items() if ended_unasked(outcome, tol, *limits)]
+    if behind:
+        worst = max(behind, key=lambda k: found[k].certificate.relative_gap)
+        which = f"{len(behind)} of {len(found)} classes; the worst is {shown_label(labels.classes[worst])}"
+        warn_unconverged(f"one_vs_rest ({which})", found[worst], tol, stacklevel=4)
 
 
 def remarks_on_classes(classes: Sequence[Any], outcomes: Sequence[Result]) -> list[str]:
@@ -186,8 +235,7 @@ class _Runs:
     @property
     def positive(self) -> range:
         """The numbers of the classes that have a run: of two classes one will do."""
-        count = len(self.labels.classes)
-        return range(count) if count > 2 else range(1, 2)
+        return range(self.labels.models) if self.labels.models > 1 else range(1, 2)
 
     def in_memory(self, rows: View, threads: int) -> dict[int, Outcome]:
         """Runs in threads; targets are made when a run begins, the rows are shared."""
@@ -224,9 +272,9 @@ class _Runs:
         validation = self.told.get("validation")
         if validation is None or isinstance(validation, float | np.floating):
             return None
-        _, rows = held_out(validation, self.data, "one-vs-rest", 0)
-        assert rows is not None
-        return self.data._replace(source=rows)
+        task = "multilabel" if isinstance(self.labels, LabelSets) else "one-vs-rest"
+        rows = other_rows(validation, self.data, task)
+        return rows._replace(source=in_view(rows))
 
     def _arguments(self, k: int, held: Dataset | None) -> dict[str, Any]:
         """The arguments of ``fit`` for class k."""
@@ -240,18 +288,25 @@ class _Runs:
 
 def against_rest(data: Dataset, k: int) -> Dataset:
     """The same rows with the targets of class k against the rest; two classes have them."""
-    assert data.labels is not None
-    source, classes = data.source, data.labels.classes
-    if len(classes) == 2:
+    source, labels = data.source, data.labels
+    assert labels is not None
+    if labels.models == 1:
         return data
-    labels = Labels((None, classes[k]))
-    data = data._replace(schema=data.schema._replace(labels=labels))
+    data = data._replace(schema=data.schema._replace(labels=Labels((None, labels.classes[k]))))
     if isinstance(source, View):
-        return data._replace(source=source.with_targets(signs(source.y, k)))
+        return data._replace(source=source.with_targets(labels.against(source.y, k)))
     codes, budget = source.targets, source.memory_budget
     return data._replace(
-        source=OnDisk(source.feed, lambda y: signs(codes(y), k), memory_budget=budget, models=source.models)
+        source=OnDisk(
+            source.feed, lambda y: labels.against(codes(y), k), memory_budget=budget, models=source.models
+        )
     )
+
+
+def _positive_weight(outcome: Outcome) -> float | None:
+    """The total weight of the positive rows of a run, where that is known."""
+    known = outcome.problem.source.target_weights
+    return None if known is None else sum(weight for target, weight in known if target > 0.0)
 
 
 def _outcomes(found: Iterable[tuple[Any, Result]]) -> dict[int, Outcome]:
@@ -260,44 +315,3 @@ def _outcomes(found: Iterable[tuple[Any, Result]]) -> dict[int, Outcome]:
         assert isinstance(outcome, Outcome)  # as jobs of ``job`` have it
         outcomes[k] = outcome
     return outcomes
-
-
-class Shared:
-    """A feed whose chunks are read once for several runs; the next one is read while they train."""
-
-    def __init__(self, feed: Feed, runs: int) -> None:
-        self._feed = feed
-        self.name, self.n, self.d, self.nnz = feed.name, feed.n, feed.d, feed.nnz
-        self.value_bytes, self.labels, self.chunks = feed.value_bytes, feed.labels, feed.chunks
-        self.total_weight, self.epoch_size, self.steady = feed.total_weight, feed.epoch_size, feed.steady
-        self.origin = feed.origin
-        self.chunk_bytes = feed.chunk_bytes // runs  # they share what has been read
-        self.loads = 0  # chunks that were really read
-        self._kept: dict[int, Future[Chunk]] = {}
-        self._pool = ThreadPoolExecutor(1, "dualgap-reader")
-        self._seen: set[int] = set()
-
-    def __enter__(self) -> Shared:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def load(self, k: int, first: bool) -> Chunk:
-        """A chunk, perhaps read before; the one behind it is fetched meanwhile."""
-        chunk = self._fetched(k).result()
-        self._fetched((k + 1) % self.chunks)
-        return chunk
-
-    def labelled(self, k: int) -> tuple[Floats, Floats | None]:
-        """Labels and weights of a chunk."""
-        return self._feed.labelled(k)
-
-    def _fetched(self, k: int) -> Future[Chunk]:
-        if k not in self._kept:
-            while len(self._kept) >= _KEPT:
-                del self._kept[next(iter(self._kept))]
-            self._kept[k] = self._pool.submit(self._feed.load, k, k not in self._seen)
-            self._seen.add(k)
-            self.loads += 1
-        return self._kept[k]

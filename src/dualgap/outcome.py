@@ -55,9 +55,11 @@ class Outcome(Result):
             return ""
         remedy = self.reason.message.partition("; ")[2] or "train longer or try another solver"
         rows = self.data
-        if rows is None or rows.X is None or not self.problem.source.in_memory or self.expansion is not None:
+        if rows is None or rows.X is None or not self.problem.source.in_memory:
             return f"You can {remedy}."
-        return advice(rows.X, remedy)
+        if rows.schema.scaling is not None or rows.schema.expansion is not None:
+            return f"You can {remedy}."
+        return advice(rows.X, remedy, "scale='{}'")
 
     @cached_property
     def model(self) -> Model:

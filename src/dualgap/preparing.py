@@ -30,7 +30,7 @@ from .training.outcome import Result
 from .training.patience import GapIsRounding, NotImproving, Stalled
 from .training.solver import AnySolver
 from .training.stopping import Rules
-from .training.validation import Validation
+from .training.validation import METRICS, Validation
 from .warm_starts import run_to_resume, second_order_first, starting_point
 
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
@@ -61,7 +61,10 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     output = one_of("output", given["output"], ("best", "last"))
     every = duration("checkpoint_every", given["checkpoint_every"])
     checkpoint = [] if given["checkpoint"] is None else [Checkpoint(given["checkpoint"], every)]
-    names = ("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options", "validation")
+    names = [
+        *("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options"),
+        *("validation", "metric", "task"),
+    ]
     limits = Limits(**{name: given[name] for name in Limits._fields})
     resume = run_to_resume(given["resume"], given["warm"])
     task = prepare(
@@ -74,7 +77,8 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     rules, problem = task.rules, task.problem
     record_every = period_in_visits(record_every, problem, task.solver)
     if task.validate is not None:
-        rules = rules | NotImproving(whole("patience", given["patience"], 1))
+        measure = METRICS[task.validate.metric]
+        rules = rules | NotImproving(whole("patience", given["patience"], 1), measure)
         record_every = record_every or problem.epoch_size
     if record_every is not None and not problem.source.in_memory:
         if task.validate is None:
@@ -144,14 +148,17 @@ def prepare(
     seed: int,
     options: dict[str, Any],
     validation: Any = None,
+    metric: str = "loss",
+    task: str | None = None,
     arguments: Collection[str] = (),
     second_first: bool = False,
 ) -> Task:
     """Check everything; nothing is computed yet that takes long."""
     tol, seed = number("tol", tol, zero=True), check_seed(seed)
     chosen, kind = make_loss(loss), make_bias(bias, rho)
-    data = opened(rows, chosen.task, depth=4)
-    source, held = held_out(validation, data, chosen.task, seed)
+    kind_of_targets = task_of(task, chosen)
+    data = opened(rows, kind_of_targets, depth=4)
+    source, held = held_out(validation, data, kind_of_targets, seed)
     classes = None if data.labels is None else data.labels.classes
     hard = is_hard(C, lam)
     if hard:
@@ -178,9 +185,45 @@ def prepare(
     trainer = trainer.resolved(problem)
     rules = limits.rules(tol, problem.epoch_size)
     trainer.check(problem, rules.allowance(0))
-    validate = None if held is None else Validation(held, chosen)
+    measure = metric_of(metric, data, held is not None)
+    validate = None if held is None else Validation(held, chosen, measure)
     given = None if form == "mean" else math.inf if hard else 1.0 if C is None else float(C)
     return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
+
+
+def task_of(task: Any, loss: Loss) -> str:
+    """Whether labels are two classes or numbers: as the loss has it, unless ``task`` says otherwise.
+
+    A regression loss takes the targets -1 and +1 as any other numbers, so it can train a classifier.
+    """
+    if task is None:
+        return loss.task
+    if isinstance(task, str) and task == "multilabel":
+        raise InputError(
+            "task='multilabel': fit trains one model; dualgap.one_vs_rest trains one for each label"
+        )
+    wanted: str = one_of("task", task, ("classification", "regression"))
+    if wanted == "regression" and loss.task != wanted:
+        raise InputError(
+            f"task='regression': the {loss.name} loss is for classes; take a loss such as squared or huber"
+        )
+    return wanted
+
+
+def metric_of(metric: Any, data: Dataset, validated: bool) -> str:
+    """By what early stopping goes."""
+    name = metric.replace("_", "-") if isinstance(metric, str) else metric
+    wanted: str = one_of("metric", name, tuple(METRICS))
+    if wanted != "loss" and not validated:
+        raise InputError(
+            f"metric={shown(metric)} is for early stopping; give validation= as well, or leave it out"
+        )
+    if wanted != "loss" and data.labels is None:
+        raise InputError(
+            f"metric={shown(metric)} is for classes, and this is a regression; stop by the loss, or say "
+            "task='classification'"
+        )
+    return wanted
 
 
 def is_hard(C: float | None, lam: float | None) -> bool:

@@ -290,9 +290,7 @@ def newer(model: Path, copy: Path) -> None:
 
 
 def test_a_model_where_data_belong(forks: Forks, model: Path) -> None:
-    assert (
-        "this is a zip archive (a dualgap model?), not svmlight text" in forks("predict", model, model).error
-    )
+    assert "this is a dualgap model, and not svmlight text" in forks("predict", model, model).error
 
 
 def test_predict_writes_nothing_where_it_cannot(tmp_path: Path, forks: Forks, model: Path) -> None:

@@ -22,6 +22,7 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import view
 from dualgap.files import Model, load_model, read_svmlight, save_model
 from dualgap.models.metrics import classification, regression
+from dualgap.models.saving import VERSION
 from dualgap.models.verification import dual_from_slopes
 from dualgap.runtime.archive import read_archive, write_archive
 from support.commands import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
@@ -275,20 +276,24 @@ FORGERIES: list[
     ("m", "n_samples", [-1, 0, 200.5, "200", None], "not a valid dualgap model"),
     ("m", "n_features", [11, 13], "not a valid dualgap model"),
     ("m", "task", ["regression", "dancing"], "not a valid dualgap model"),
-    ("r", "task", ["classification"], "not a valid dualgap model"),
-    ("r", "task", ["dancing"], "the stored task is dancing, and the squared loss is for regression"),
+    ("r", "task", ["classification", "dancing"], "not a valid dualgap model"),
     (
         "m",
         "loss.name",
         ["squared-hinge", "squared", "none", 3],
         "no parameter|unknown loss|not a valid dualgap model",
     ),
-    ("m", "loss", [other("squared-hinge"), other("logistic"), other("smooth-hinge")], "the objective is"),
     (
         "m",
         "loss",
-        [other("squared")],
-        "the stored task is classification, and the squared loss is for regression",
+        [other("squared-hinge"), other("logistic"), other("smooth-hinge"), other("squared")],
+        "the objective is",
+    ),
+    (
+        "r",
+        "loss",
+        [other("hinge")],
+        "the stored task is regression, and the hinge loss is for classification",
     ),
     ("r", "loss", [other("absolute"), other("epsilon-insensitive"), other("huber")], "the objective is"),
     ("m", "loss.parameters", [{"margin": 2.0}, {"gamma": 1.0}, [], None], ""),
@@ -298,7 +303,7 @@ FORGERIES: list[
     ("m", "bias.kind", ["free", None, 1], "unknown bias|not a valid dualgap model"),
     ("m", "bias.rho", [2.0, -1.0, 0.0, "nan"], "the stored rho is"),
     ("r", "bias.rho", [1.5, -1.5, 0.0, "nan"], "the objective is|rho="),
-    ("m", f"{CERTIFICATE}.form", ["mean", "K", None], "the stored certificate is in form"),
+    ("m", f"{CERTIFICATE}.form", ["mean", "K", None], "the stored certificate is in form|not a valid"),
     ("m", f"{CERTIFICATE}.primal", [-1.0, 0.0, 1e9, "inf", "nan"], "the objective is"),
     ("m", f"{CERTIFICATE}.dual", [-1.0, 0.0, 1e9, "-inf", "nan"], "the lower bound is"),
     ("m", f"{CERTIFICATE}.gap", [-1.0, 0.0, 1e9, "inf", "nan"], "the gap is"),
@@ -311,17 +316,24 @@ FORGERIES: list[
     ("m", "rows.in_order", ["ab" * 32], "the stored fingerprints of the rows contradict each other"),
     ("m", "rows.in_any_order", ["ab" * 32], "the stored fingerprints of the rows contradict each other"),
     ("m", "classes", [[1, -1]], "the rows of DATA are not the training rows"),
-    ("m", "classes", [[1, 1], [-1, 2], [0, 1]], "label|the rows of DATA are not the training rows"),
+    (
+        "m",
+        "classes",
+        [[1, 1], [-1, 2], [0, 1]],
+        "label|not a valid|the rows of DATA are not the training rows",
+    ),
     ("m", "zero_based", [True], "index|the rows of DATA are not the training rows"),
+    ("m", "scale", ["2.0", "unit-rows"], "the objective is"),
+    ("m", "scale", ["max-abs", "loud", "2", 3], "not a valid dualgap model|scale="),
     ("x", "expansion.name", ["kmer:3"], "the objective is"),
     ("x", "expansion.name", ["poly3"], "is not known"),
-    ("x", "expansion.hash_bits", [7, 9], "the stored expansion poly2 with"),
+    ("x", "expansion.hash_bits", [7, 9], "not a valid dualgap model: the expansion"),
     ("x", "expansion", [None], "the objective is"),
     (
         "m",
         "expansion",
         [{"name": "poly2", "hash_bits": 8, "n_inputs": 12}],
-        "the stored expansion poly2 with",
+        "not a valid dualgap model: the expansion",
     ),
     ("m", "class_weight", [[1.0, 2.0], [0.0, 1.0]], "the rows of DATA are not the training rows"),
     ("m", "class_weight", [[1.0], ["nan", 1.0], [-1.0, 1.0], 3], "not a valid dualgap model"),
@@ -354,7 +366,7 @@ HISTORY = {  # what tells how a model came about or is called: no certificate re
 
 def forged(model: Path, copy: Path, field: str, value: Any) -> Path:
     """A copy of the model that has another value in its header, and a valid checksum."""
-    header, arrays = read_archive(model, "dualgap model", 2)
+    header, arrays = read_archive(model, "dualgap model", VERSION)
     *path, last = (int(word) if word.isdigit() else word for word in field.split("."))
     place: Any = header
     for step in path:
@@ -402,7 +414,7 @@ def test_no_field_of_the_header_is_left_out(folder: Path) -> None:
             return [leaf for k, item in enumerate(value) for leaf in leaves(item, f"{field}.{k}")]
         return [field]
 
-    header, _ = read_archive(folder / "x", "dualgap model", 2)
+    header, _ = read_archive(folder / "x", "dualgap model", VERSION)
     assert leaves(header, "") == []
 
 

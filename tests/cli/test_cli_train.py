@@ -440,7 +440,7 @@ def test_columns_of_different_scales_are_named_as_the_cause(tmp_path: Path, fork
     uneven = forks("train", tmp_path / "uneven.svm", "-o", tmp_path / "m", *limits)
     assert uneven.code == 3
     assert "The likely cause is the scale of X: its columns have norms from" in uneven.out
-    assert "StandardScaler, or MaxAbsScaler for sparse data). Otherwise raise time_limit or" in uneven.out
+    assert "scale the columns first (--scale max-abs). Otherwise raise --time-limit or" in uneven.out
     assert "raise" not in uneven.out.split("The likely cause")[0]
     assert (
         "likely cause"
@@ -448,7 +448,7 @@ def test_columns_of_different_scales_are_named_as_the_cause(tmp_path: Path, fork
     )
     even = forks("train", data, "-o", tmp_path / "m", "--tol", "0", "--max-epochs", "2", "--solver", "dcd")
     assert "scale" not in even.out
-    assert "raise max_epochs or loosen the gap" in even.out
+    assert "raise --max-epochs or loosen the gap" in even.out
 
 
 @pytest.mark.data

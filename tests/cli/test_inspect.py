@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import dualgap
 from dualgap.data.formats import ReadOptions
 from dualgap.data.summary import Summary, summarise
 from dualgap.files import write_store, write_svmlight
@@ -250,3 +252,22 @@ def test_the_memory_of_training_is_foreseen(tmp_path: Path) -> None:
     program = program_that_measures(TRAINING, tmp_path / "rows.svm")
     measured = json.loads(subprocess.run(**program, check=True, capture_output=True, text=True).stdout)
     assert foreseen / 2 < measured < 2 * foreseen
+
+
+def test_describing_a_model_needs_no_numba_and_tells_the_terminal_nothing(tmp_path: Path) -> None:
+    """A model of a stranger's may hold any text; what is not printable is shown as Python would write it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    model = dualgap.fit(X, X[:, 0] > 0).model
+    replace(model, data_name="\x1b]0;owned\x07rows\nmore", solver="dcd\x1b[2J").save(tmp_path / "m")
+    program = (
+        "import sys; from dualgap import cli; code = cli._run(['inspect', sys.argv[1]]); "
+        "sys.exit(code or 10 * ('numba' in sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "m"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "loss(s, y) = max(0, margin - y s)" in done.stdout
+    assert r"\x1b]0;owned\x07rows\nmore" in done.stdout
+    assert "\x1b" not in done.stdout

@@ -6,6 +6,7 @@ import pickle
 import signal
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as PeerSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dualgap import fit
+from dualgap import Model, fit
 from dualgap.core.losses import LOSSES, SmoothHinge
 from dualgap.estimators import LinearSVC, _base, linear_svc
 from dualgap.runtime.errors import InputError
@@ -580,3 +581,28 @@ def test_bad_rows_to_predict_get_a_clear_error() -> None:
         model.predict(GOOD[0][:, :5])
     with pytest.raises(ValueError, match="X contains NaN"):
         model.predict(HOLED)
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("by", ["class_weight", "sample_weight"])
+def test_a_class_of_weight_0_is_absent_and_its_model_is_verified(
+    tmp_path: Path, by: str, words: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    kinds = np.digitize(X[:, 0], [-0.4, 0.4])
+    y = np.array(["ant", "bee", "cow"])[kinds] if words else kinds
+    weight = np.where(kinds == 1, 0.0, 1.0) if by == "sample_weight" else None
+    factors = dict(zip(np.unique(y).tolist(), (1.0, 0.0, 2.0), strict=True)) if weight is None else None
+    estimator = LinearSVC(class_weight=factors, random_state=0).fit(X, y, sample_weight=weight)
+    model = estimator.to_model()
+    assert model.absent == (("bee",) if words else (1,))
+    model.save(tmp_path / "m")
+    model = Model.load(tmp_path / "m")
+    assert model.verify(X, y, weight).verdict == "true"
+    known = estimator.to_model(X, y, weight)
+    again = None if weight is None else weight[::-1]
+    assert known.verify(X[::-1], y[::-1], again).verdict == "true"
+    other = y.copy()
+    other[kinds == 1] = y[kinds == 0][0]  # rows that count now
+    assert model.verify(X, other).verdict == "not true"

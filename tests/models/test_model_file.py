@@ -25,6 +25,8 @@ from dualgap.data.fingerprint import (
     values_by_hash,
 )
 from dualgap.files import Model, Proof, load_model, save_model
+from dualgap.models.saving import VERSION
+from dualgap.runtime.archive import read_archive, write_archive
 from dualgap.runtime.errors import InputError
 from dualgap.runtime.writing import check_destination, replacing
 
@@ -181,7 +183,7 @@ def change_header(file: Path, **changes: Any) -> None:
     [
         ({"C": 2.0}, "checksum"),
         ({"checksum": None}, "checksum"),
-        ({"version": 3, "dualgap": "9.0"}, r"newer dualgap \(9.0\) in format version 3.*upgrade"),
+        ({"version": 4, "dualgap": "9.0"}, r"newer dualgap \(9.0\) in format version 4.*upgrade"),
         ({"version": "1"}, "not a dualgap model"),
         ({"format": "something else"}, "not a dualgap model"),
     ],
@@ -425,3 +427,38 @@ def test_values_go_where_rows_of_their_hash_are(words: list[int], data: Any) -> 
     too_many = np.repeat(hashes[:1], words.count(words[0]) + 1)
     assert values_by_hash(hashes[order], too_many, np.ones(too_many.size)) is None
     assert values_by_hash(hashes[order], np.array([6], dtype=np.uint64), np.ones(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("dual_starts", [0, 0, -1, 0]),
+        ("dual_starts", [0, 2, 1, 3]),
+        ("dual_starts", [1, 1, 2, 3]),
+        ("dual_starts", [0, 1, 2, 2]),
+        ("dual_rows", [0, 1, 6]),
+        ("dual_rows", [-1, 1, 2]),
+        ("dual_rows", [1, 1, 2]),
+        ("dual_rows", [1, 0, 2]),
+        ("dual_values", [0.5, np.nan, 0.5]),
+    ],
+)
+def test_duals_that_are_no_matrix_are_refused(tmp_path: Path, name: str, array: list[Any]) -> None:
+    dual = sp.csr_array(([0.5, 0.5, 0.5], [0, 1, 2], [0, 2, 3, 3]), shape=(3, 6))
+    save_model(tmp_path / "m", model(k=3, dual=dual, dual_hashes=None))
+    header, arrays = read_archive(tmp_path / "m", "dualgap model", VERSION)
+    write_archive(tmp_path / "m", header, {**arrays, name: np.array(array, arrays[name].dtype)})
+    with pytest.raises(InputError, match="not a valid dualgap model"):
+        load_model(tmp_path / "m")
+
+
+def test_duals_in_any_order_keep_their_hashes(tmp_path: Path) -> None:
+    dual = sp.csr_array(([0.1, 0.2, 0.3], [4, 1, 2], [0, 3]), shape=(1, 6))
+    save_model(tmp_path / "m", model(dual=dual, dual_hashes=np.array([40, 10, 20], dtype=np.uint64)))
+    loaded = load_model(tmp_path / "m")
+    assert loaded.dual.toarray().tolist() == dual.toarray().tolist()
+    assert dict(zip(loaded.dual.indices.tolist(), loaded.dual_hashes.tolist(), strict=True)) == {
+        4: 40,
+        1: 10,
+        2: 20,
+    }

@@ -14,8 +14,10 @@ import scipy.sparse as sp
 
 import dualgap
 from dualgap.cli import _run
+from dualgap.core.losses import LOSSES
 from dualgap.files import DataSpec, Model, Store, write_store, write_svmlight
-from dualgap.models.saving import header_of, load_model
+from dualgap.models.card import FORMULAS
+from dualgap.models.saving import VERSION, header_of, load_model
 from dualgap.runtime.archive import read_archive, write_archive
 from dualgap.runtime.errors import InputError
 
@@ -237,9 +239,9 @@ def test_files_of_the_first_version_are_read(tmp_path: Path) -> None:
     X, y = rows()
     model = dualgap.fit(X, y).model
     model.save(tmp_path / "m")
-    header, arrays = read_archive(tmp_path / "m", "dualgap model", 2)
+    header, arrays = read_archive(tmp_path / "m", "dualgap model", VERSION)
     header["version"] = 1
-    for name in ("class_weight", "trained"):
+    for name in ("class_weight", "trained", "scale"):
         del header[name]
     del header["solver"]["auto_reason"]
     header["proofs"][0]["steps"] = header["proofs"][0].pop("visits")
@@ -258,3 +260,8 @@ def test_labels_that_no_file_can_hold(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is of type date; a model file holds numbers and words"):
         model.save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_card_has_the_formulas_of_the_losses() -> None:
+    own = {name: loss.summary.partition(": ")[0] for name, loss in LOSSES.items()}
+    assert {**own, "hard-margin": FORMULAS["hard-margin"]} == FORMULAS

@@ -89,6 +89,14 @@ def test_hits_in_the_next_process_and_misses_after_a_change_in_the_losses(
 
 
 @pytest.mark.slow
+def test_a_hit_does_without_what_only_compiling_needs(package: Path, tmp_path: Path) -> None:
+    """What Numba imports and registers before it compiles takes longer than a small fit."""
+    looks = PROGRAM + '    import sys; print("numba.cpython.unicode" in sys.modules)\n'
+    assert run(package, tmp_path / "cache", looks) == "3.0 miss\nTrue"
+    assert run(package, tmp_path / "cache", looks) == "3.0 hit\nFalse"
+
+
+@pytest.mark.slow
 def test_a_change_elsewhere_keeps_the_cache(package: Path, tmp_path: Path) -> None:
     assert run(package, tmp_path / "cache") == "3.0 miss"
     (package / "training" / "callbacks.py").write_text(

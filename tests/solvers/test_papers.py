@@ -59,3 +59,14 @@ def test_the_list_of_solvers_shows_presets(capsys):
     listing("solvers", "pegasos", "--json")
     found = json.loads(capsys.readouterr().out)
     assert found["solvers"][0]["papers"]["shalev-shwartz-2007"]["options"] == {"projection": True}
+
+
+def test_every_solver_of_the_primal_problem_has_a_preset():
+    missing = [name for name, cls in SOLVERS.items() if ".primal." in cls.__module__ and not cls.papers]
+    assert missing == []
+
+
+def test_names_that_promise_are_explained():
+    """Pegasos without its projection is another solver of the list."""
+    assert "steps are those of sgd-r" in SOLVERS["pegasos"].summary
+    assert "pegasos" in SOLVERS["sgd-r"].summary

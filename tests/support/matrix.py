@@ -45,6 +45,7 @@ PROMISES = {
     "dcd": Promise(tol=1e-6, keeps_w=True),
     "sdca": Promise(tol=1e-5, keeps_w=True),
     "asdca": Promise(tol=1e-5, options={"C": 0.05}, kinks=KINKS),
+    "accelerated-sdca": Promise(tol=1e-5, kinks={"none": 1e-3, "augmented": 1e-3}),
     "mpu": Promise(tol=1e-5),
     "newton": Promise(tol=1e-9),
     "interior-point": Promise(tol=1e-7),

@@ -299,3 +299,45 @@ def test_a_side_without_weight_is_refused() -> None:
     weight[3] = 1.0
     with pytest.raises(InputError, match="rows of weight 0 only"):
         dualgap.fit(X, y, sample_weight=weight, validation=0.25)
+
+
+@pytest.mark.parametrize("metric", ["error", "break-even"])
+@pytest.mark.parametrize("solver", ["sgd", "dcd"])
+def test_other_measures_choose_the_model(metric: str, solver: str) -> None:
+    X, y = data(n=200)
+    new_X, new_y = data(n=150, seed=1)
+
+    def measured(w: np.ndarray, b: float) -> float:
+        scores = new_X @ w + b
+        if metric == "error":
+            return float(np.mean((scores > 0) != (new_y > 0)))
+        count = int((new_y > 0).sum())  # take as many rows as are positive: precision is recall
+        return float(1.0 - np.mean(new_y[np.argsort(-scores)[:count]] > 0))
+
+    seen: list[float] = []
+
+    def measure(point: Point) -> dict[str, float]:
+        seen.append(measured(point.w, point.b))
+        return {}
+
+    common = {
+        "solver": solver,
+        "lam": 1e-4,
+        "tol": 0.0,
+        "patience": 4,
+        "record_every": 50,
+        "measures": [measure],
+    }
+    outcome = dualgap.fit(X, y, validation=(new_X, new_y), metric=metric, **common)
+    values = [record.measures["validation"] for record in outcome.trace]
+    assert values == pytest.approx(seen[: len(values)])
+    assert measured(outcome.coef, outcome.intercept) == pytest.approx(min(values))
+    assert outcome.reason.name == "early"
+    named = {"error": "the error", "break-even": "1 - the break-even point"}[metric]
+    assert f"{named} on held-out rows was last seen to fall" in outcome.reason.message
+
+
+def test_no_held_out_row_of_the_positive_class_has_no_break_even_point() -> None:
+    X, y = data()
+    with pytest.raises(InputError, match="no held-out row is of the positive class"):
+        dualgap.fit(X, y, validation=(X[y < 0], y[y < 0]), metric="break-even")

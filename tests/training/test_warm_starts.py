@@ -108,7 +108,7 @@ def test_data_changed_in_place_are_other_data() -> None:
     assert again.trace[0].visits == changed.trace[-1].visits
 
 
-@pytest.mark.parametrize("cut", [130, 700, 1501])
+@pytest.mark.parametrize("cut", [130, 700, 901])
 def test_early_stopping_ends_a_resumed_run_where_it_ends_an_uninterrupted_one(cut: int) -> None:
     options: dict[str, Any] = {
         "validation": 0.25, "lam": 1e-4, "solver": "sgd", "patience": 3, "record_every": 150, "tol": 0.0,

@@ -33,6 +33,7 @@ COMMANDS = (
     "demo",
     "warmup",
     "cache",
+    "reproduce",
 )
 INTERRUPTED = 130
 

@@ -56,6 +56,8 @@ class TrainedClasses:
 
     def summary(self) -> dict[str, Any]:
         """The object that ``--json`` prints; certificates are in C-form, one for each class."""
+        from ..data.labels import plain
+
         proofs, certificates = self.model.proofs, self.model.certificates
         passes = self.found.passes
         return {
@@ -69,6 +71,7 @@ class TrainedClasses:
             "stop_reason": self.reason.name,
             "stop_message": in_options(self.reason.message),
             "notes": list(self.data.notes),
+            "without_positives": [plain(label) for label in self.found.without_positives],
             "per_class": [
                 {
                     "class": label,
@@ -99,11 +102,12 @@ class TrainedClasses:
         from ..models.card import statements
 
         model = self.model
+        kind = "labels" if model.multilabel else "classes"
         behind = [proof for proof in model.proofs if not proof.converged]
         if not behind:
-            headline(f"all {len(model.proofs)} classes reached {self._goal}")
+            headline(f"all {len(model.proofs)} {kind} reached {self._goal}")
         else:
-            of = f"{len(behind)} of {len(model.proofs)} classes did not reach {self._goal}"
+            of = f"{len(behind)} of {len(model.proofs)} {kind} did not reach {self._goal}"
             headline(f"{of}; the worst: {in_options(self.reason.message)}", False)
             cause = likely_cause(self.reason.name, self.found.outcomes[0], self.settings, self.data)
             if cause:
@@ -131,6 +135,8 @@ class TrainedClasses:
                 click.echo(f"class {shown_label(label)}: auto went over to {change}.")
         for remark in remarks_on_classes(model.classes or (), self.found.outcomes):
             click.echo(f"Note on {in_options(remark)}.")
+        if self.found.remark:
+            click.echo(f"Note that {self.found.remark}.")
         click.echo(statements(model))
         visits = counted(sum(proof.visits for proof in model.proofs), "row visit")
         passes = f", {self.found.passes:.2f} passes over the data on disk" if self.found.passes else ""

@@ -121,6 +121,11 @@ def table(rows: list[tuple[str, str, str]]) -> None:
         click.echo(f"  {name:<{names}}  {number:>{numbers}}  {meaning}".rstrip())
 
 
+def printable(text: str) -> str:
+    """A text from a file of unknown origin, without what would tell a terminal to do something."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def columns(names: list[str], rows: list[list[str]]) -> None:
     """Print columns aligned to the right, the first one to the left."""
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .console import Size, Spinner, counted, emit, json_option, note, quiet_option, size_of
-from .data import check_files, zero_based_option
+from .data import check_files, multilabel_option, zero_based_option
 
 
 @click.command(short_help="Convert data: svmlight text to a store, and back.")
@@ -36,6 +36,7 @@ from .data import check_files, zero_based_option
 @zero_based_option("count from 0; auto: if there is an index 0.")
 @click.option("--label", metavar="COLUMN", default="label", show_default=True,
               help="Parquet: the column of labels; all others are features.")  # fmt: skip
+@multilabel_option
 @json_option
 @quiet_option
 def command(source: Path, destination: Path, as_json: bool, quiet: bool, **options: Any) -> None:

@@ -32,6 +32,11 @@ def zero_based_option(words: str) -> Callable[[F], F]:
     )
 
 
+multilabel_option = click.option(
+    "--multilabel", is_flag=True, help="Text: a row may have any number of labels, as in 1,5,7 3:0.5."
+)
+
+
 def column_options(function: F) -> F:
     """Which columns of a Parquet file are no features."""
     weight = click.option(

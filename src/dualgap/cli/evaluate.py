@@ -36,6 +36,11 @@ def command(model_file: Path, data_file: Path, as_json: bool, quiet: bool, **rea
     micro: of the rows), and the confusion matrix; of more than 20 classes, the worst ones and the most
     frequent confusions.
 
+    Several labels a row (multilabel): precision, recall, F1, the break-even point and the areas of each
+    label, their macro and micro means, and the share of rows whose labels are all right. Break-even points
+    are with a threshold for each label, or with one for all (pooled). Labels that the model does not know are
+    left out, and named.
+
     Regression: mean squared error, mean absolute error and R2. What is not defined (recall without positive
     rows) is shown as a dash, and as null with --json.
     """
@@ -53,6 +58,9 @@ def command(model_file: Path, data_file: Path, as_json: bool, quiet: bool, **rea
         _per_class(found)
     if found.confusion is not None:
         _confusion(found)
+    if found.unknown:
+        labels = ", ".join(f"{label}: {count:,}" for label, count in list(found.unknown.items())[:_CLASSES])
+        click.echo(f"\nlabels that the model does not know, left out (with their rows): {labels}")
 
 
 def _shown(value: float) -> str:
@@ -64,6 +72,10 @@ def _classes(found: Measured) -> str:
 
     if found.classes is None:
         return ""
+    if found.confusion is None:
+        empty = found.counts.count(0)
+        without = f", {empty} of them without rows (left out of macro means)" if empty else ""
+        return f", {len(found.classes)} labels{without}"
     if len(found.classes) > 2:
         return f" of {len(found.classes)} classes"
     return f", {counted(found.counts[1], 'row')} of the positive class {shown_label(found.classes[1])}"
@@ -76,7 +88,8 @@ def _per_class(found: Measured) -> None:
     assert found.classes is not None
     order = list(range(len(found.classes)))
     if len(order) > _CLASSES:
-        order = sorted(order, key=lambda k: found.per_class[k]["f1"])[:_WORST]
+        defined = [k for k in order if found.per_class[k]["f1"] == found.per_class[k]["f1"]]
+        order = sorted(defined, key=lambda k: found.per_class[k]["f1"])[:_WORST]
         click.echo(f"\nthe {_WORST} classes of the smallest F1")
     else:
         click.echo()

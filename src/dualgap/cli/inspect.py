@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Spinner, emit, json_option, note, quiet_option, size_of
-from .data import column_options, zero_based_option
+from .console import Spinner, emit, json_option, note, printable, quiet_option, size_of
+from .data import column_options, multilabel_option, zero_based_option
 from .model_card import Lines, inspect_model
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _UNEVEN = 1e3  # scales of columns that far apart make training slow
 @click.option("--n-features", type=int, help="Number of columns of data; a higher index is an error.")
 @zero_based_option("of svmlight text count from 0; auto: if there is an index 0.")
 @column_options
+@multilabel_option
 @json_option
 @quiet_option
 def command(
@@ -36,6 +37,7 @@ def command(
     zero_based: Any,
     label: str,
     weight: str | None,
+    multilabel: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -54,14 +56,14 @@ def command(
             raise click.UsageError("--n-features and --zero-based are for data, and this is a model")
         inspect_model(file, as_json=as_json, quiet=quiet)
     else:
-        _inspect_data(file, ReadOptions(n_features, zero_based, label, weight), as_json, quiet)
+        _inspect_data(file, ReadOptions(n_features, zero_based, label, weight, multilabel), as_json, quiet)
 
 
 def _print(heading: str, lines: Lines) -> None:
     width = max(len(name) for name, _ in lines)
     click.echo(heading)
     for name, text in lines:
-        click.echo(f"  {name:<{width}}  {text}")
+        click.echo(f"  {name:<{width}}  {printable(text)}")
 
 
 def _inspect_data(file: Path, columns: ReadOptions, as_json: bool, quiet: bool) -> None:
@@ -93,7 +95,8 @@ def _inspect_data(file: Path, columns: ReadOptions, as_json: bool, quiet: bool) 
     low, high = found.scales
     if 0.0 < low * _UNEVEN < high < math.inf:
         note(
-            f"the scales of columns differ {high / low:.2g}-fold; training is faster on columns of like scale"
+            f"the scales of columns differ {high / low:.2g}-fold; training is faster on columns of like "
+            "scale (train --scale max-abs)"
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .console import columns, counted, emit, size_of
+from .console import columns, counted, emit, printable, size_of
 
 if TYPE_CHECKING:
     from ..models.model import Model, Proof
@@ -27,11 +27,13 @@ def inspect_model(file: Path, *, as_json: bool, quiet: bool) -> None:
         emit({"kind": "model", **card(model)})
     if as_json or quiet:
         return
-    click.echo(f"{file}: dualgap model ({size_of(file.stat().st_size)}, by dualgap {model.written_by})")
+    click.echo(
+        f"{file}: dualgap model ({size_of(file.stat().st_size)}, by dualgap {printable(model.written_by)})"
+    )
     lines = [*_origin(model), *_certificate(model), *_weights(model), *_use(file, model)]
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
-        click.echo(f"  {name:<{width}}  {text}")
+        click.echo(f"  {name:<{width}}  {printable(text)}")
     if len(model.proofs) > 1:
         _classes(model)
 
@@ -39,10 +41,14 @@ def inspect_model(file: Path, *, as_json: bool, quiet: bool) -> None:
 def _origin(model: Model) -> Lines:
     """What it was trained for, on what, by which solver."""
     from ..data.labels import listed, shown_label
+    from ..models.building import scale_words
     from ..models.card import objective
 
     task = model.task
-    if model.classes is not None and len(model.classes) == 2:
+    if model.multilabel:
+        assert model.classes is not None
+        task = f"{task} of {len(model.classes)} labels ({listed(model.classes, _CLASSES)})"
+    elif model.classes is not None and len(model.classes) == 2:
         task = f"{task} of {' and '.join(map(shown_label, model.classes))}"
     elif model.classes is not None:
         count = len(model.classes)
@@ -59,6 +65,8 @@ def _origin(model: Model) -> Lines:
         lines.append(("class weights", ", ".join(f"{shown_label(key)}: {value:g}" for key, value in factors)))
     if model.zero_based is not None:
         lines.append(("indices", f"count from {0 if model.zero_based else 1} in the training file"))
+    if model.scale is not None:
+        lines.append(("scale", scale_words(model.scale)))
     if model.expand is not None:
         width = counted(model.n_columns, "column")
         lines.append(("expansion", f"{model.expand}, from {width} to 2^{model.hash_bits}"))
@@ -145,5 +153,5 @@ def _classes(model: Model) -> None:
         )
     columns(
         ["class", "primal", "dual", "relative gap", "epochs", "intercept", "largest weights", "converged"],
-        rows,
+        [[printable(cell) for cell in row] for row in rows],
     )

@@ -46,8 +46,9 @@ def command(
     DATA is read in one pass of bounded memory, so it may be of any size; - is the standard input, whose rows
     are answered as they come. A model of K classes predicts the one of the highest score; --scores prints K
     numbers a line, in the order of its classes (`dualgap inspect MODEL`). A model of one class against the
-    rest predicts that class or the word "rest". Models for regression print their predictions. Labels in DATA
-    are read but not used.
+    rest predicts that class or the word "rest". A multilabel model prints all labels whose scores are
+    positive, with commas between them: an empty line for none. Models for regression print their predictions.
+    Labels in DATA are read but not used.
     """
     from ..data.labels import REST
     from ..models.saving import load_model
@@ -63,6 +64,8 @@ def command(
             answers: list[Any] = found.tolist()
             if not numeric:
                 answers = [REST if label is None else label for label in model.labels(found)]
+            if not numeric and model.multilabel and not as_list:
+                answers = [",".join(map(str, labels)) for labels in answers]
             if as_list:
                 listed = ", ".join(json.dumps(finite(answer)) for answer in answers)
                 lead = ", " if n else f'{{"{"scores" if numeric else "labels"}": ['

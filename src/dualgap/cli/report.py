@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..models.building import bias_words, loss_spec, rho_of
+from ..models.building import bias_words, loss_spec, rho_of, scale_words
 from ..training.callbacks import Callback
 from .console import Spinner, counted, headline, said, size_of, table
 from .words import in_options
@@ -65,10 +65,13 @@ class Settings(NamedTuple):
     record_start: bool
     validation: Path | None
     patience: int
+    metric: str
+    task: str | None
     plan: bool
     no_duals: bool
     in_memory: bool | None
     memory_budget: int | None
+    scale: str | None
     expand: str | None
     hash_bits: int | None
     as_json: bool
@@ -216,9 +219,11 @@ def likely_cause(reason: str, outcome: Outcome, settings: Settings, data: Datase
     """
     from ..data.scales import scales
 
-    if reason not in SLOW or not outcome.problem.source.in_memory or settings.expand is not None:
+    if reason not in SLOW or not outcome.problem.source.in_memory:
         return ""
-    return scales(data.X)
+    if settings.expand is not None or settings.scale is not None:
+        return ""
+    return scales(data.X, "--scale {}")
 
 
 class Introduction(Callback):
@@ -258,14 +263,17 @@ class Introduction(Callback):
             f"{settings.data_file}: {rows}, {columns}, {entries}",
             *(f"  {remark}" for remark in data.notes),
         ]
-        if data.labels is not None and len(data.labels.classes) == 2:
+        if data.labels is not None and data.labels.models == 1:
             negative, positive = map(shown_label, data.labels.classes)
             lines.append(f"  positive class: {positive}, negative: {negative}")
         elif data.labels is not None:
             classes = data.labels.classes
+            kind = "labels" if settings.task == "multilabel" else "classes"
             lines.append(
-                f"  {len(classes)} classes ({listed(classes, _CLASSES)}): one model each, against the rest"
+                f"  {len(classes)} {kind} ({listed(classes, _CLASSES)}): one model each, against the rest"
             )
+        if data.schema.scaling is not None:
+            lines.append(f"  {scale_words(data.schema.scaling.name)}")
         lines.append(f"{_loss_words(problem.loss)} loss, {strength}, {bias}, solver {solver}")
         if auto_reason:
             lines.append(f"  auto begins with {solver}: {auto_reason}")

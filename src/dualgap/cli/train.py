@@ -34,6 +34,12 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     help="See `dualgap losses`; huber:threshold=2 sets a parameter.",
 )
 @click.option(
+    "--task",
+    type=click.Choice(["classification", "regression", "multilabel"]),
+    help="classification: labels are classes for regression losses, too; multilabel: a row has any number of "
+    "them, as in 1,5,7 3:0.5.  [default: the loss's own]",
+)
+@click.option(
     "--C",
     "C",
     type=float,
@@ -139,7 +145,14 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     "--validation",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Stop early: when the loss on these rows no longer falls; keep the best model on them.",
+    help="Stop early: when --metric on these rows no longer falls; keep the best model on them.",
+)
+@click.option(
+    "--metric",
+    type=click.Choice(["loss", "error", "break-even"]),
+    default="loss",
+    show_default=True,
+    help="What --validation looks at: mean loss, share predicted wrong, or 1 - break-even point.",
 )
 @click.option(
     "--patience",
@@ -167,6 +180,12 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     "streamed from disk.  [default: 60% of what is free]",
 )
 @click.option(
+    "--scale",
+    metavar="NUMBER|max-abs|unit-rows",
+    help="Scale rows as they are read: times a number, columns by their largest value, or rows to length 1; "
+    "the model keeps it.",
+)
+@click.option(
     "--expand",
     metavar="poly2|kmer:K",
     help="Make features as rows are read: products of pairs, or words of K symbols; hashed.",
@@ -183,7 +202,8 @@ def command(**given: Any) -> int:
 
     Two classes get one model. Of K > 2 classes each gets one, against the rest, all of them on one copy of
     the rows and in one MODEL: --threads of them at a time, from disk in the same passes. Every class has its
-    own certificate; the lines of --trace name their class. Limits are for each class.
+    own certificate; the lines of --trace name their class. Limits are for each class. The same goes for
+    labels of which a row has any number (--task multilabel; lines begin with 1,5,7, or with no label).
 
     Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With
     --checkpoint the run (of two classes, or a regression) is saved, too, every minute and in the end: after a
@@ -240,8 +260,9 @@ def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
+    from ..data.scaling import scale_name
     from ..limits import parsed_period, stall_visits
-    from ..preparing import is_hard, strength
+    from ..preparing import is_hard, strength, task_of
     from ..runtime.checks import duration
     from ..runtime.options import options_of
     from ..runtime.writing import check_destinations
@@ -262,6 +283,7 @@ def _check(settings: Settings) -> dict[str, Any]:
             {"the file of --resume": settings.resume},
         )
     duration("--checkpoint-every", settings.checkpoint_every)
+    scale_name(settings.scale)
     loss = make_loss(settings.loss)
     if not is_hard(settings.C, settings.lam):
         strength(settings.C, settings.lam, 1.0)
@@ -271,10 +293,15 @@ def _check(settings: Settings) -> dict[str, Any]:
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")
-    if settings.positive is not None and loss.task != "classification":
+    if settings.positive is not None and settings.task == "multilabel":
+        raise InputError("--positive is for one label a row; leave it out, as each label gets a model")
+    if settings.task != "multilabel" and task_of(settings.task, loss) == "regression" and settings.positive:
         raise InputError(
-            f"--positive is for classes, and the {loss.name} loss is for regression; leave it out"
+            f"--positive is for classes, and the {loss.name} loss is for regression; leave it out, or add "
+            "--task classification"
         )
+    if settings.metric != "loss" and settings.validation is None:
+        raise InputError(f"--metric {settings.metric} is for --validation; add that or leave it out")
     options: dict[str, Any] = {}
     for text in settings.option:
         key, equals, value = text.partition("=")

@@ -45,6 +45,7 @@ def run(
         "record_start": settings.record_start,
         "validation": held_out,
         "patience": settings.patience,
+        "metric": settings.metric,
         **_arguments(settings),
         **options,
     }
@@ -62,8 +63,8 @@ def run(
 
 
 def is_one_vs_rest(data: Dataset) -> bool:
-    """Whether there are more than two classes, each of which gets a model."""
-    return data.labels is not None and len(data.labels.classes) > 2
+    """Whether there are several models: one for each of more than two classes, or for each label."""
+    return data.labels is not None and data.labels.models > 1
 
 
 def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> list[str]:
@@ -77,8 +78,9 @@ def forecast(settings: Settings, options: dict[str, Any], spinner: Spinner) -> l
     from ..many import against_rest
 
     classes = data.labels.classes
+    kind = "labels" if settings.task == "multilabel" else "classes"
     return [
-        f"{len(classes)} classes ({listed(classes)}): one model for each, against the rest; "
+        f"{len(classes)} {kind} ({listed(classes)}): one model for each, against the rest; "
         f"for class {shown_label(classes[0])}:",
         *plan(against_rest(data, 0), **_arguments(settings), **options),
     ]
@@ -120,6 +122,7 @@ def opened(settings: Settings, spinner: Spinner) -> Dataset:
     spec = DataSpec(
         settings.data_file,
         columns=columns,
+        scale=settings.scale,
         expansion=make_expansion(settings.expand, settings.hash_bits),
         positive=settings.positive,
         in_memory=settings.in_memory,
@@ -132,8 +135,11 @@ def opened(settings: Settings, spinner: Spinner) -> Dataset:
 def _task(settings: Settings) -> str:
     """What is to be told apart: any number of classes, or one that is named from the rest."""
     from ..core.losses import make_loss
+    from ..preparing import task_of
 
-    task = make_loss(settings.loss).task
+    if settings.task == "multilabel":
+        return settings.task
+    task = task_of(settings.task, make_loss(settings.loss))
     return "one-vs-rest" if task == "classification" and settings.positive is None else task
 
 
@@ -165,7 +171,7 @@ class _Training(NamedTuple):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TrivialModelWarning)  # the report has it
-                warnings.filterwarnings("ignore", message="fit ended at a relative gap")  # and this
+                warnings.filterwarnings("ignore", message="(fit|one_vs_rest).* ended at a relative gap")
                 warnings.simplefilter("always", CheckpointWarning)
                 warnings.showwarning = lambda message, *_: warn(str(message))
                 return self._fit_classes() if is_one_vs_rest(self.data) else self._fit()

@@ -185,7 +185,7 @@ def _fit(case: Case) -> None:
 
 def _look_at_shrunk_rows(found: Outcome) -> None:
     """What `dcd` does where shrunk rows may be wanted again, which a few epochs need not come to."""
-    from ..solvers.dual.shrinking_sweeps import begin_scan, scan
+    from ..solvers.dual.shrinking_sweeper import begin_scan, scan
     from ..solvers.dual.sweeper import Subproblem
 
     state = found.run.state

@@ -8,7 +8,18 @@ import re
 _ARGUMENTS = (
     *("loss", "C", "lam", "solver", "tol", "atol", "target", "bias", "rho", "seed", "threads", "stall"),
     *("max_epochs", "max_visits", "time_limit", "record_every", "record_start", "validation", "patience"),
-    *("checkpoint_every", "checkpoint", "resume", "memory_budget", "hash_bits", "expand", "n_features"),
+    *(
+        "metric",
+        "task",
+        "scale",
+        "checkpoint_every",
+        "checkpoint",
+        "resume",
+        "memory_budget",
+        "hash_bits",
+        "expand",
+        "n_features",
+    ),
 )
 _VALUE = r"(?:\w*Path\('(?P<path>[^']*)'\)|'(?P<word>[^']*)'|(?P<plain>[^\s;,:()]+))"
 _GIVEN = re.compile(rf"(?<![\w-])(?P<name>{'|'.join(_ARGUMENTS)})={_VALUE}")

@@ -2,8 +2,8 @@
 
 ``open_data`` opens rows for training, for certifying and for validation, in memory if they fit and from disk
 if not. ``scan`` reads rows in one pass of bounded memory, for predicting and evaluating. Where a ``Schema``
-is given, ``open_data`` applies its columns, classes and expansion; ``scan`` reads rows in its columns, checks
-their names and leaves labels as they are. No other module decides how data are opened.
+is given, ``open_data`` applies its columns, classes, scaling and expansion; ``scan`` reads rows in its
+columns, checks their names and leaves labels as they are. No other module decides how data are opened.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from ..runtime.arrays import Floats, Words
 from ..runtime.checks import flag, shown, whole
 from ..runtime.errors import InputError
 from .chunks import Feed, FromMemory, OnDisk
-from .features import Expanded, Expansion
+from .derived import derived_feed, scaled_view, stored_feed
+from .features import Expanded, Expansion, Kmers
 from .fingerprint import RowDigests, combined, fingerprint, row_hashes
 from .formats import ReadOptions, format_of
 from .formats.arrow.feed import StoreFeed
 from .formats.arrow.store import Store
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
+from .label_sets import LabelSets, as_label_matrix, sets_of_feed
 from .labels import Labels, classes_of, for_codes, refuse_words, targets_of
-from .memory import streaming_budget, streaming_note, training_bytes
+from .memory import check_width, streaming_budget, streaming_note, training_bytes
+from .scaling import fitted, scale_name
 from .schema import Schema
 from .sources import View, view
 from .table import Table
@@ -49,7 +52,8 @@ class DataSpec(NamedTuple):
     weight: Any = None
     format: str = "auto"  # of a file; auto: its first bytes tell
     columns: ReadOptions = ReadOptions()
-    expansion: Expansion | None = None
+    scale: Any = None  # a factor, "max-abs" or "unit-rows": applied to rows as they are read
+    expansion: Expansion | None = None  # comes after it
     positive: Any = None  # the class to tell from all others; None: of two, the one that sorts last
     in_memory: bool | None = None  # False: rows stay on disk; True: they do not; None: if they fit
     memory_budget: int | None = None
@@ -82,7 +86,7 @@ class Dataset(NamedTuple):
     schema: Schema
     spec: DataSpec
     notes: tuple[str, ...] = ()
-    X: Any = None  # the rows before any expansion, where they are in memory
+    X: Any = None  # the rows before any scaling and expansion, where they are in memory
     digests: tuple[str, ...] | None = None  # of the rows, where the file keeps them (see `fingerprint`)
 
     @property
@@ -95,8 +99,7 @@ class Dataset(NamedTuple):
         """The number of stored entries, before any expansion."""
         if self.X is None:
             assert isinstance(self.source, OnDisk)
-            feed = self.source.feed
-            return feed.inner.nnz if isinstance(feed, Expanded) else feed.nnz
+            return stored_feed(self.source.feed).nnz
         return self.source.nnz if self.schema.expansion is None else int(self.X.nnz)
 
     def identity(self, *, fresh: bool = False) -> RowIdentity:
@@ -129,21 +132,29 @@ class Dataset(NamedTuple):
 def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Dataset:
     """Open rows for training; with a schema, in the columns, classes and features of a model.
 
-    ``task`` is "classification" (of two classes), "regression", or "one-vs-rest" (of two classes or more).
-    Targets are -1 and +1 for two classes, the positions in ``labels.classes`` for more of them.
+    ``task`` is "classification" (of two classes), "regression", "one-vs-rest" (of two classes or more), or
+    "multilabel" (any number of labels a row). Targets are -1 and +1 for two classes, the positions in
+    ``labels.classes`` for more of them, and those in ``labels.sets`` for sets of labels.
     """
     spec = _checked(spec)
+    if task == "multilabel":
+        spec = spec._replace(y=as_label_matrix(spec.y), columns=spec.columns._replace(label_sets=True))
     if schema is not None:
         spec = spec._replace(expansion=schema.expansion)
     if isinstance(spec.X, OnDisk):
+        if spec.scale is not None:
+            raise InputError(f"scale={shown(spec.scale)}: X is open already; give scale where it is opened")
         return Dataset(spec.X, Schema(spec.X.d), spec)
     feed = _feed_of(spec)
     if feed is not None:
-        grown = feed if spec.expansion is None else Expanded(feed, spec.expansion)
-        size = training_bytes(grown.n, grown.d, grown.nnz, grown.value_bytes)
+        if schema is None:
+            check_width(feed.name, feed.d)
+        size = _training_bytes(derived_feed(feed, None, spec.expansion))
+        if (spec.scale if schema is None else schema.scaling) is not None:
+            size += 8 * feed.nnz  # the scaled values; the others stay
         budget = None if spec.in_memory else streaming_budget(size, spec.memory_budget)
         if budget is not None or spec.in_memory is False:
-            return _on_disk(spec, task, schema, feed, grown, budget)
+            return _on_disk(spec, task, schema, feed, budget)
     return _in_memory(spec, task, schema, _table(spec, schema, feed), whole_file=feed is None)
 
 
@@ -157,8 +168,7 @@ def scan(spec: DataSpec, schema: Schema | None = None) -> Iterator[Table]:
     elif isinstance(spec.X, Store):
         tables = spec.X.blocks()
     elif isinstance(spec.X, OnDisk):
-        feed = spec.X.feed
-        tables = scan_feed(feed.inner if isinstance(feed, Expanded) else feed)
+        tables = scan_feed(stored_feed(spec.X.feed))
     elif spec.named:
         tables = scan_feed(spec.X)
     else:
@@ -183,7 +193,11 @@ def _checked(spec: DataSpec) -> DataSpec:
         raise InputError("y is missing: give one label a row")
     if spec.named and (spec.y is not None or spec.weight is not None):
         raise InputError("labels and weights come from the file; leave y and sample_weight out")
-    return spec._replace(threads=whole("threads", spec.threads, 1))
+    if spec.scale is not None and isinstance(spec.expansion, Kmers):
+        raise InputError(
+            f"scale={shown(spec.scale)}: kmer reads symbols, which must stay what they are; leave scale out"
+        )
+    return spec._replace(scale=scale_name(spec.scale), threads=whole("threads", spec.threads, 1))
 
 
 def _feed_of(spec: DataSpec) -> Feed | None:
@@ -218,6 +232,10 @@ def _table(spec: DataSpec, schema: Schema | None, feed: Feed | None) -> Table:
     return Table(_ARRAYS, spec.X, spec.y, weight=spec.weight)
 
 
+def _training_bytes(feed: Feed) -> int:
+    return training_bytes(feed.n, feed.d, feed.nnz, feed.value_bytes)
+
+
 def _in_memory(
     spec: DataSpec, task: str, schema: Schema | None, table: Table, *, whole_file: bool
 ) -> Dataset:
@@ -228,10 +246,14 @@ def _in_memory(
         have = "have" if schema.owner.endswith("s") else "has"
         theirs = f"{schema.owner} {have} {schema.n_columns}"
         raise InputError(f"X has {source.d} columns and {theirs}; they must be equally many")
-    found = Schema(source.d, table.zero_based, table.feature_names, spec.expansion, labels)
+    scaling = spec.scale if schema is None else schema.scaling
+    if scaling is not None:
+        scaling, source = scaled_view(scaling, table.X, source)
+    columns = source.d, table.zero_based, table.feature_names
+    found = Schema(*columns, spec.expansion, labels, scaling=scaling)
     if spec.expansion is not None:
         grown = Expanded(FromMemory(source), spec.expansion)
-        size = training_bytes(grown.n, grown.d, grown.nnz, grown.value_bytes)
+        size = _training_bytes(grown)
         budget = streaming_budget(size, spec.memory_budget) if whole_file and not spec.in_memory else None
         if budget is not None:
             notes = (*table.notes, streaming_note(grown.name, size, budget))
@@ -242,17 +264,25 @@ def _in_memory(
     return Dataset(source, found, spec, table.notes, table.X, table.digests)
 
 
-def _on_disk(
-    spec: DataSpec, task: str, schema: Schema | None, feed: Feed, grown: Feed, budget: int | None
-) -> Dataset:
+def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budget: int | None) -> Dataset:
     """Rows that stay on disk."""
     if spec.columns.n_features is not None or spec.columns.zero_based != "auto":
         raise InputError(f"{feed.name}: a store knows its columns; leave --n-features and --zero-based out")
-    size = training_bytes(grown.n, grown.d, grown.nnz, grown.value_bytes)
+    scaling = spec.scale if schema is None else schema.scaling
+    if isinstance(scaling, str):
+        scaling = fitted(scaling, (table.X for table in scan_feed(feed)), feed.d)
+    grown = derived_feed(feed, scaling, spec.expansion)
+    size = _training_bytes(grown)
     notes = () if budget is None else (streaming_note(grown.name, size, budget),)
     zero_based, names, digests, label_names = feed.origin
     if task == "regression":
         refuse_words(label_names, feed.name)
+    if task == "multilabel":
+        sets, targets = sets_of_feed(feed, None if schema is None else schema.labels)
+        columns = feed.d, zero_based, names
+        schema = schema or Schema(*columns, spec.expansion, scaling=scaling)
+        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width)
+        return Dataset(source, schema._replace(labels=sets), spec, notes, None, digests)
     if schema is not None:
         schema.check_labels(feed.name, None if feed.labels is None else classes_of(feed))
         targets = targets_of(schema.labels, label_names)
@@ -264,7 +294,7 @@ def _on_disk(
     elif task == "one-vs-rest":
         labels = Labels.several(np.array(classes_of(feed)), feed.name)
     targets = targets_of(labels, label_names)
-    found = Schema(feed.d, zero_based, names, spec.expansion, labels)
+    found = Schema(feed.d, zero_based, names, spec.expansion, labels, scaling=scaling)
     return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
 
 
@@ -274,6 +304,11 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
     if task == "regression":
         refuse_words(table.label_names, str(table.path))
         return None, table.codes
+    if task == "multilabel":
+        known = None if schema is None else schema.labels
+        of_rows = known.for_rows if isinstance(known, LabelSets) else LabelSets.of_rows
+        sets = of_rows(table.codes, table.label_names, name)
+        return sets, sets.set_numbers(table.codes, table.label_names)
     labels = np.asarray(table.codes)
     if schema is not None and labels.ndim != 1:
         raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
-from .chunks import Feed
 from .words import Names, are_words, decoded
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # Numba comes with feeds, and describing a model does without
+    from .chunks import Feed
     from .table import Table
 
 REST = "rest"  # the name of the negative class where it is every label but the positive one
@@ -125,6 +125,15 @@ class Labels:
         return int(np.argmax(unknown)) if unknown.any() else None
 
     @property
+    def models(self) -> int:
+        """How many models tell the classes apart: one for two, else one for each class against the rest."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def against(self, targets: Floats, k: int) -> Floats:
+        """The targets of class k against the rest: +1 and -1, from the numbers of more than two classes."""
+        return signs(targets, k)
+
+    @property
     def plain(self) -> tuple[Any, ...]:
         """The classes as plain Python values."""
         return tuple(map(plain, self.classes))
@@ -175,7 +184,7 @@ def refuse_words(names: Names, where: str) -> None:
     if names is not None:
         raise InputError(
             f"{where}: the labels are words ({listed(names)}), and a regression loss needs numbers; for "
-            "classes take a loss such as hinge or logistic"
+            "classes take a loss such as hinge or logistic, or say task='classification'"
         )
 
 

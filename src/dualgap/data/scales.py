@@ -15,9 +15,9 @@ UNEVEN = 1e3  # columns whose norms differ by more than this are a likely cause
 FAR = 1e2  # rows longer than this, or shorter than one over it, are one too
 
 
-def advice(X: Any, remedy: str) -> str:
+def advice(X: Any, remedy: str, option: str = "") -> str:
     """Sentences for whoever trained on X; ``remedy`` is what else can be done, in the words of the caller."""
-    scale = scales(X)
+    scale = scales(X, option)
     return f"{scale}{'Otherwise' if scale else 'You can'} {remedy}."
 
 
@@ -37,20 +37,25 @@ def column_norms(X: Any) -> Floats:
     return np.sqrt(squares)
 
 
-def scales(X: Any) -> str:
-    """A sentence about the scale of X where that is the likely cause, else an empty string."""
+def scales(X: Any, option: str = "") -> str:
+    """A sentence about the scale of X where that is the likely cause, else an empty string. ``option`` is how
+    the caller is told to scale, with {} for the kind of scaling; without it scikit-learn does that.
+    """
     from sklearn.utils.extmath import row_norms
 
     columns = column_norms(X)
     columns = columns[columns > 0]
     rows = row_norms(X)
     rows = rows[rows > 0]
-    remedy = "scale the columns first (StandardScaler, or MaxAbsScaler for sparse data)"
+    by_columns, by_rows = "StandardScaler, or MaxAbsScaler for sparse data", "Normalizer"
+    if option:
+        by_columns, by_rows = option.format("max-abs"), option.format("unit-rows")
+    remedy = f"scale the columns first ({by_columns})"
     if columns.size and columns.max() > UNEVEN * columns.min():
         what, norms, trouble = "columns", columns, f"a factor of {columns.max() / columns.min():.1g} apart"
     elif rows.size and (rows.max() > FAR or rows.max() < 1 / FAR):
         what, norms, trouble = "rows", rows, "far from 1"
-        remedy += " or the rows (Normalizer)"
+        remedy += f" or the rows ({by_rows})"
     else:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""What rows must look like for a model: its columns, feature expansion and labels."""
+"""What rows must look like for a model: its columns, scaling, feature expansion and labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from .features import Expansion, expanded
 from .formats import Format, ReadOptions
+from .label_sets import LabelSets
 from .labels import Labels, listed, refuse_words, shown_label
+from .scaling import Scaling
 from .table import Table
 
 _TOO_WIDE = (
@@ -20,8 +22,8 @@ class Schema(NamedTuple):
     """Columns and labels of a data set: part of a model, and applied when predicting, validating and
     certifying.
 
-    Rows of other files are brought into the same columns, expanded in the same way, and their labels become
-    the same targets.
+    Rows of other files are brought into the same columns, scaled and expanded in the same way, and their
+    labels become the same targets.
     """
 
     n_columns: int  # before any expansion
@@ -30,6 +32,7 @@ class Schema(NamedTuple):
     expansion: Expansion | None = None
     labels: Labels | None = None  # None: regression, the labels are the targets
     owner: str = "the training rows"  # whose columns and labels these are, for messages
+    scaling: Scaling | None = None  # of the rows, before they are expanded
 
     @property
     def width(self) -> int:
@@ -41,7 +44,10 @@ class Schema(NamedTuple):
         zero_based = options.zero_based
         if zero_based == "auto" and self.zero_based is not None and form.indexed:
             zero_based = "yes" if self.zero_based else "no"
-        return options._replace(n_features=self.n_columns, zero_based=zero_based, too_wide=_TOO_WIDE)
+        sets = options.label_sets or isinstance(self.labels, LabelSets)
+        return options._replace(
+            n_features=self.n_columns, zero_based=zero_based, too_wide=_TOO_WIDE, label_sets=sets
+        )
 
     def check_names(self, table: Table) -> Table:
         """Refuse columns that have other names than those of the training rows."""
@@ -56,8 +62,10 @@ class Schema(NamedTuple):
 
     def targets(self, table: Table) -> Floats:
         """The targets of rows of a file: -1 and +1 for two classes, the numbers of their classes for more,
-        the labels themselves for regression.
+        the numbers of their sets of labels, the labels themselves for regression.
         """
+        if isinstance(self.labels, LabelSets):
+            return self.labels.set_numbers(table.codes, table.label_names)
         if self.labels is None:
             refuse_words(table.label_names, table.place(0))
             numbers: Floats = table.codes
@@ -83,6 +91,7 @@ class Schema(NamedTuple):
 
     def expand(self, X: Any) -> Any:
         """Rows with the features that the model's weights belong to."""
+        X = X if self.scaling is None else self.scaling.apply(X)
         return X if self.expansion is None else expanded(X, self.expansion)
 
     def _unknown(self, label: Any) -> str:

@@ -19,6 +19,8 @@ Names = tuple[str, ...] | None  # what codes stand for; None: labels are numbers
 
 LONGEST = 200  # characters of a word
 MOST_WORDS = 100_000  # different ones in a file
+COMMA = ","  # between the labels of a row that may have several: their set goes by one name
+NO_LABELS = COMMA  # the name of the empty set
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # and halves of surrogate pairs
 
 
@@ -33,8 +35,9 @@ def fault_of(word: str) -> str | None:
     """What makes a word unfit for a label; None if nothing does."""
     if not word:
         return "is empty"
-    if len(word) > LONGEST:
-        return f"has {len(word):,} characters, and a label has {LONGEST} at most"
+    longest = max(map(len, word.split(COMMA)))
+    if longest > LONGEST:
+        return f"has {longest:,} characters, and a label has {LONGEST} at most"
     if _CONTROL.search(word):
         return "has a control character or half a character in it"
     return None

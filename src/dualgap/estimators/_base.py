@@ -131,6 +131,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
     _origin: Origin
     _proofs: tuple[Proof, ...]
     _class_weight: tuple[float, ...] | None
+    _absent: tuple[Any, ...]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -278,6 +279,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             dual=sp.csr_array(self.dual_),
             feature_names=None if names is None else tuple(map(str, names)),
             class_weight=self._class_weight,
+            absent=self._absent,
             auto_reason=origin.auto_reason,
             trained=origin.date,
             **stated(origin.loss, origin.bias, origin.solver),

@@ -188,7 +188,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
         factors = class_factors(self.class_weight, labels, codes, weight)
         weight = weight * factors[codes]
         present = np.flatnonzero(np.bincount(codes[weight != 0], minlength=labels.size))
-        classes = labels[present]
+        classes, absent = labels[present], Labels(np.delete(labels, present)).plain
         two_or_more(classes.tolist(), labels.tolist())
         positive = present if classes.size > 2 else present[1:]
 
@@ -197,6 +197,7 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
         models, pressed = self._train(X, target, positive.size, weight, loss)
         self.classes_ = classes
+        self._absent = absent
         self._class_weight = None if self.class_weight is None else tuple(factors[present].tolist())
         self._conclude(X, models, pressed, [f"class {label!r}" for label in labels[positive].tolist()])
         return self

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # commands import this file at once, and Numba only when they
     from ..core.losses import Loss
     from ..core.problem import Problem
     from ..data.dataset import Dataset, RowIdentity
+    from ..data.labels import Labels
     from ..training.outcome import Result
     from ..training.solver import AnySolver
     from .model import Model, Proof
@@ -59,13 +60,26 @@ def model_of(
         expand=None if expansion is None else expansion.name,
         hash_bits=None if expansion is None else expansion.bits,
         n_inputs=None if expansion is None else schema.n_columns,
+        scale=None if schema.scaling is None else schema.scaling.name,
+        scale_columns=None if schema.scaling is None else schema.scaling.columns,
         auto_reason=auto_reason,
         data_name=None if path is None else path.name,
         trained=date,
         **stated(problem.loss, problem.bias, first.solver)
-        | {"solver": ", ".join(dict.fromkeys(result.solver.name for result in found))},
+        | {
+            "task": _task(schema.labels),
+            "solver": ", ".join(dict.fromkeys(result.solver.name for result in found)),
+        },
         **({} if rows is None else known_by(rows, dual)),
     )
+
+
+def _task(labels: Labels | None) -> str:
+    from ..data.label_sets import LabelSets
+
+    if labels is None:
+        return "regression"
+    return "multilabel" if isinstance(labels, LabelSets) else "classification"
 
 
 def stated(loss: Loss, bias: Bias, solver: AnySolver) -> dict[str, Any]:
@@ -148,6 +162,15 @@ def bias_words(kind: str, rho: float) -> str:
     """The kind of bias, for people."""
     words = {"none": "no bias", "augmented": f"augmented bias (rho = {rho:g})"}
     return words.get(kind, f"{kind} bias")
+
+
+def scale_words(scale: str) -> str:
+    """How rows are scaled, for people."""
+    words = {
+        "max-abs": "columns divided by their largest absolute values",
+        "unit-rows": "rows divided by their lengths",
+    }
+    return words.get(scale, f"rows multiplied by {scale}")
 
 
 def loss_spec(name: str, parameters: dict[str, float], defaults: dict[str, float] | None = None) -> str:

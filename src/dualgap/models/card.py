@@ -9,10 +9,23 @@ import numpy as np
 from .saving import header_of
 
 if TYPE_CHECKING:  # the command line imports this for its sentences, and Numba only when it needs it
-    from ..core.problem import Certificate
+    from ..core.certificate import Certificate
     from .model import Model
 
 LARGEST = 5  # weights of either sign
+FORMULAS = {  # of the losses, whose classes bring Numba; a test holds that they are the losses' own
+    "hinge": "max(0, margin - y s)",
+    "smooth-hinge": "the hinge with its kink rounded over a width of gamma; gamma -> 0 is the hinge",
+    "squared-hinge": "scale * max(0, 1 - y s)^2",
+    "logistic": "ln(1 + exp(-y s))",
+    "modified-huber": "scale * max(0, 1 - y s)^2, continued by a line below y s = -1",
+    "squared": "scale * (s - y)^2",
+    "huber": "(s - y)^2 for residuals up to the threshold, a line beyond it",
+    "absolute": "|s - y|",
+    "epsilon-insensitive": "max(0, |s - y| - epsilon)",
+    "squared-epsilon-insensitive": "max(0, |s - y| - epsilon)^2",
+    "hard-margin": "infinite below the margin, else 0",
+}
 
 
 def statement(certificate: Certificate, lam: float) -> str:
@@ -38,10 +51,7 @@ def statements(model: Model) -> str:
 
 def objective(model: Model) -> str:
     """The objective that is minimised, for one class of several too, as a formula with its constants."""
-    from ..core.losses import LOSSES
-
-    cls = LOSSES.get(model.loss)
-    meaning = "infinite below the margin, else 0" if cls is None else cls.summary.partition(": ")[0]
+    meaning = FORMULAS.get(model.loss, f"{model.loss!r}, which this version does not know")
     constants = {"C": model.C, **model.loss_parameters}
     norm, score = "|w|^2", "<w, x_i>" if model.bias == "none" else "<w, x_i> + b"
     if model.bias == "augmented":

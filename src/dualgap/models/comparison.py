@@ -30,7 +30,7 @@ def contradiction(model: Model, k: int = 0) -> str | None:
     C, hard = model.C, loss_named(model.loss, model.loss_parameters).hard
     given = 1.0 if hard and math.isinf(C) else C  # a hard margin has no C: its objective is 1/2 |w|^2
     if not (math.isclose(given * lam * weight, 1.0, rel_tol=16 * ULP) if lam else math.inf == C):
-        expected = 1.0 / (lam * weight) if lam else math.inf
+        expected = 1.0 / (lam * weight) if lam * weight else math.inf
         return f"the stored C is {model.C!r}, and 1 / (lam * total weight) is {expected!r}"
     if model.bias != "augmented" and model.rho != 1.0:
         return (

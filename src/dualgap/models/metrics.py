@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.losses import loss_named
+from ..core.measures import break_even
 from ..data.dataset import DataSpec, scan
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
@@ -33,6 +34,12 @@ SUMMARIES = {
     "f1_micro": "F1 of all predictions (for one label a row: the accuracy)",
     "auc_macro": "area under the ROC curve, the mean over classes against the rest",
     "average_precision_macro": "area under the precision-recall curve, the mean over classes",
+    "subset_accuracy": "share of rows whose labels are all predicted right",
+    "hamming_loss": "share of all labels of all rows predicted wrong",
+    "break_even_macro": "break-even point, the mean over labels, a threshold for each",
+    "break_even_micro": "break-even point of all labels together, a threshold for each",
+    "break_even_macro_pooled": "precision = recall, both means over labels, one threshold for all",
+    "break_even_micro_pooled": "break-even point of all labels together, one threshold for all",
     "mse": "mean squared error",
     "mae": "mean absolute error",
     "r2": "share of the variance that is explained",
@@ -47,17 +54,25 @@ class Measured(NamedTuple):
     classes: tuple[Any, ...] | None = None  # None: regression
     confusion: Any = None  # rows by their class (down) and the one that was predicted (across)
     per_class: tuple[dict[str, float], ...] = ()  # more than two classes: the measures of each
+    positives: tuple[int, ...] = ()  # several labels a row: how many rows have each
+    unknown: dict[str, int] | None = None  # and labels that the model does not know, with their rows
 
     @property
     def counts(self) -> list[int]:
         """The number of rows of each class."""
-        return [] if self.confusion is None else [int(count) for count in self.confusion.sum(axis=1)]
+        if self.confusion is None:
+            return list(self.positives)
+        return [int(count) for count in self.confusion.sum(axis=1)]
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain numbers and lists, for JSON."""
         found: dict[str, Any] = {"n_samples": self.rows, **self.values}
         if self.classes is not None:
-            found |= {"classes": list(self.classes), "confusion": self.confusion.tolist()}
+            found["classes"] = list(self.classes)
+        if self.confusion is not None:
+            found["confusion"] = self.confusion.tolist()
+        if self.unknown is not None:
+            found["unknown_labels"] = self.unknown
         if self.per_class:
             found["per_class"] = [
                 {"class": label, "n_samples": count, **values}
@@ -68,6 +83,10 @@ class Measured(NamedTuple):
 
 def measure(model: Model, spec: DataSpec) -> Measured:
     """Score all rows, in one pass that keeps labels and scores alone, and compare."""
+    if model.multilabel:
+        from .label_metrics import measure_labels
+
+        return measure_labels(model, spec)
     schema, k = model.schema, model.coef.shape[0]
     targets, scores = [np.zeros(0)], [np.zeros(0) if k == 1 else np.zeros((0, k))]
     for table in scan(spec, schema):
@@ -100,7 +119,7 @@ def classification(targets: Floats, scores: Floats, *, probabilistic: bool = Fal
     positive, predicted = targets > 0, scores > 0
     values = {**_accuracy(positive, predicted), **_found(positive, predicted, 2)[1]}
     values["break_even"] = break_even(positive, scores)
-    values |= _areas(positive, scores)
+    values |= areas(positive, scores)
     if probabilistic:
         values["log_loss"] = float(np.logaddexp(0.0, -targets * scores).mean())
     return values
@@ -115,16 +134,16 @@ def multiclass(codes: Any, scores: Floats) -> tuple[dict[str, float], tuple[dict
 
     predicted, count = codes_of(scores), scores.shape[1]
     per_class = [
-        {**found, **_areas(codes == k, scores[:, k])}
+        {**found, **areas(codes == k, scores[:, k])}
         for k, found in enumerate(_found(codes, predicted, count))
     ]
     values = _accuracy(codes, predicted)
     for name in ("precision", "recall", "f1"):
-        values[f"{name}_macro"] = _mean([found[name] for found in per_class])
+        values[f"{name}_macro"] = mean([found[name] for found in per_class])
     micro = precision_recall_fscore_support(codes, predicted, labels=range(count), average="micro")
-    values |= {f"{name}_micro": float(value) for name, value in zip(_NAMES, micro, strict=False)}
+    values |= {f"{name}_micro": float(value) for name, value in zip(NAMES, micro, strict=False)}
     for name in ("auc", "average_precision"):
-        values[f"{name}_macro"] = _mean([found[name] for found in per_class])
+        values[f"{name}_macro"] = mean([found[name] for found in per_class])
     return values, tuple(per_class)
 
 
@@ -147,22 +166,7 @@ def confusion_of(codes: Any, predicted: Any, count: int) -> Any:
     return confusion_matrix(codes, predicted, labels=range(count))
 
 
-def break_even(positive: Any, scores: Floats) -> float:
-    """Precision and recall where they are equal: where as many rows are taken as are positive.
-
-    Of the rows taken, those of the highest scores, ``found`` are positive; linear between thresholds, so ties
-    count in proportion.
-    """
-    if not positive.any():
-        return float("nan")
-    order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), scores.size - 1)  # ties are taken together
-    taken = np.append(0.0, ends + 1.0)
-    found = np.append(0.0, np.cumsum(positive[order])[ends])
-    return float(np.interp(found[-1], taken, found) / found[-1])
-
-
-_NAMES = ("precision", "recall", "f1")
+NAMES = ("precision", "recall", "f1")
 
 
 def _accuracy(codes: Any, predicted: Any) -> dict[str, float]:
@@ -180,11 +184,11 @@ def _found(codes: Any, predicted: Any, count: int) -> list[dict[str, float]]:
         codes, predicted, labels=range(count), average=None, zero_division=np.nan
     )[:3]
     return [
-        {name: float(column[k]) for name, column in zip(_NAMES, columns, strict=True)} for k in range(count)
+        {name: float(column[k]) for name, column in zip(NAMES, columns, strict=True)} for k in range(count)
     ]
 
 
-def _areas(positive: Any, scores: Floats) -> dict[str, float]:
+def areas(positive: Any, scores: Floats) -> dict[str, float]:
     """The areas under the two curves of one class; NaN where it has no rows, or all of them."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -195,6 +199,7 @@ def _areas(positive: Any, scores: Floats) -> dict[str, float]:
     }
 
 
-def _mean(values: list[float]) -> float:
+def mean(values: list[float]) -> float:
+    """The mean of what is defined."""
     defined = [value for value in values if value == value]
     return float(np.mean(defined)) if defined else float("nan")

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from .._version import __version__
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
-from .scoring import check_finite, codes_of, labels_of, rows_for, scores_of
+from .scoring import check_finite, codes_of, indicators_of, labels_of, rows_for, scores_of
 
 if TYPE_CHECKING:  # Numba comes with these, and loading a model to predict does without
-    from ..core.problem import Certificate
+    from ..core.certificate import Certificate
     from ..data.dataset import DataSpec
     from ..data.schema import Schema
     from .metrics import Measured
@@ -43,7 +43,7 @@ class Model:
 
     ``classes`` are the labels behind the scores: (negative, positive) where ``coef`` has one row, one a row
     where it has more, None for regression. A negative class of None stands for every label but the positive
-    one.
+    one. With ``task="multilabel"`` a row may have any number of the classes: those whose score is positive.
 
     ``dual`` has a row for each row of ``coef``, in the scale of ``Outcome.dual`` and ``LinearSVC.dual_``: one
     signed number beta_i for each training row. No weights w have an objective ``1/2 |w|^2 + C sum_i c_i
@@ -75,12 +75,15 @@ class Model:
     expand: str | None = None  # what makes features of rows, as `make_expansion` reads it
     hash_bits: int | None = None
     n_inputs: int | None = None  # columns of the rows before they are expanded
+    scale: str | None = None  # how rows are scaled before that: "max-abs", "unit-rows" or a factor
+    scale_columns: Any = None  # of "max-abs": what each column is divided by
     rows_in_order: str | None = (
         None  # a fingerprint made of hashes of single rows (None in models of earlier versions),
     )
     rows_in_any_order: str | None = None  # and one for the same rows in whatever order
     dual_hashes: Any = None  # of the rows that have the nonzero duals: these are found again in another order
     class_weight: tuple[float, ...] | None = None  # factors of the weights of each class's rows
+    absent: tuple[Any, ...] = ()  # labels of training rows that all have weight 0, and are no classes
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver
     data_name: str | None = None  # the file of the training rows
     trained: str | None = None  # when training ended, in UTC
@@ -98,9 +101,14 @@ class Model:
         return int(self.coef.shape[1])
 
     @property
+    def multilabel(self) -> bool:
+        """Whether a row may have any number of labels."""
+        return self.task == "multilabel"
+
+    @property
     def certificates(self) -> tuple[Certificate, ...]:
         """The certificates of all rows of ``coef``, in J form; empty where the model has none."""
-        from ..core.problem import Certificate
+        from ..core.certificate import Certificate
 
         return tuple(Certificate(**proof.certificate) for proof in self.proofs)
 
@@ -120,18 +128,23 @@ class Model:
     def schema(self) -> Schema:
         """The columns, features and labels that rows must have for this model."""
         from ..data.features import make_expansion
+        from ..data.label_sets import LabelSets
         from ..data.labels import Labels
+        from ..data.scaling import Scaling
         from ..data.schema import Schema
 
         expansion = make_expansion(self.expand, self.hash_bits)
-        labels = None if self.classes is None else Labels(self.classes)
-        return Schema(self.n_columns, self.zero_based, self.feature_names, expansion, labels, "the model")
+        kind = LabelSets if self.multilabel else Labels
+        labels = None if self.classes is None else kind(self.classes)
+        scaling = None if self.scale is None else Scaling(self.scale, self.scale_columns)
+        columns = self.n_columns, self.zero_based, self.feature_names
+        return Schema(*columns, expansion, labels, "the model", scaling)
 
     def decision_function(self, X: Any) -> Floats:
         """``<w, x> + b`` in float64: one number a row, or K of them where there are K classes.
 
         X is a matrix, dense or sparse, or what names rows (a path, a Store, a DataSpec), which are then read
-        in bounded memory. The rows are as they were before any expansion.
+        in bounded memory. The rows are as they were before any scaling and expansion.
         """
         if not isinstance(X, np.ndarray | list) and not sp.issparse(X):
             from ..data.dataset import DataSpec
@@ -145,9 +158,12 @@ class Model:
     def predict(self, X: Any) -> Any:
         """Labels of rows, as an array; for regression their scores. X is as in ``decision_function``.
 
-        A model of one class against the rest has None for rows of the rest.
+        A model of one class against the rest has None for rows of the rest. A multilabel model returns a
+        matrix of 0 and 1, with a column for each of ``classes``.
         """
         scores = self.decision_function(X)
+        if self.multilabel:
+            return indicators_of(scores)
         return scores if self.classes is None else labels_of(scores, self.classes)
 
     def scores(self, spec: DataSpec) -> Iterator[Floats]:
@@ -158,14 +174,16 @@ class Model:
             yield self._scored(table.X)
 
     def labels(self, scores: Floats) -> list[Any]:
-        """The labels that decision values stand for, as plain Python values; a score of 0 counts as
-        negative.
+        """The labels that decision values stand for, as plain Python values, or lists of them (multilabel); a
+        score of 0 counts as negative.
         """
         if self.classes is None:
-            raise InputError(f"the {self.loss} loss is for regression: the model has scores, but no labels")
+            raise InputError("a model for regression has scores, but no labels")
         from ..data.labels import plain
 
         classes = [plain(label) for label in self.classes]
+        if self.multilabel:
+            return [[classes[k] for k in np.flatnonzero(row)] for row in indicators_of(scores)]
         return [classes[k] for k in codes_of(scores).tolist()]
 
     def evaluate(self, X: Any, y: Any = None) -> Measured:
@@ -177,8 +195,11 @@ class Model:
         return measure(self, _spec(X, y, None))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The accuracy, for regression R2, on labelled rows, as scikit-learn's estimators have it."""
-        return self.evaluate(X, y).values["r2" if self.classes is None else "accuracy"]
+        """The accuracy, for regression R2, on labelled rows as scikit-learn's estimators have it. Multilabel:
+        the share of rows whose labels are all right.
+        """
+        name = "r2" if self.classes is None else "subset_accuracy" if self.multilabel else "accuracy"
+        return self.evaluate(X, y).values[name]
 
     def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Verification:
         """Recompute the certificates from the training rows and compare them with the stored ones.
@@ -212,8 +233,13 @@ class Model:
         return load_model(path)
 
     def _scored(self, X: Any) -> Floats:
-        """The scores of a matrix of rows, which are expanded if the model was trained so."""
-        features = X if self.expand is None else self.schema.expand(X)
+        """The scores of a matrix of rows, which are scaled and expanded if the model was trained so."""
+        features = X if self.expand is None and self.scale is None else self.schema.expand(X)
+        if features.shape[1] != self.n_features:
+            raise InputError(
+                f"the model's expansion {self.expand} makes {features.shape[1]} columns, and the model has "
+                f"weights for {self.n_features}"
+            )
         return scores_of(features, self.coef, self.intercept)
 
 

@@ -48,6 +48,11 @@ def labels_of(scores: Floats, classes: Any) -> Any:
     return np.asarray(classes, dtype=object if mixed else None)[codes_of(scores)]
 
 
+def indicators_of(scores: Floats) -> Any:
+    """The labels that scores stand for where a row may have any number: 1 for a positive score, else 0."""
+    return (scores > 0).astype(np.int8)
+
+
 def rows_for(X: Any, columns: int) -> Any:
     """A matrix that a caller gave, if a model of that many columns can score it."""
     if not sp.issparse(X):

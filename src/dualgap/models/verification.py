@@ -13,10 +13,11 @@ from ..core.bias import make_bias
 from ..core.losses import Loss, loss_named
 from ..core.problem import ABSOLUTE_SHARE, Certificate, Point, Problem
 from ..data.chunks import OnDisk
-from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data
+from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data, scan
 from ..data.fingerprint import hashes_in_any_order, hashes_in_order, values_by_hash
-from ..data.labels import shown_label, signs
+from ..data.labels import Labels, shown_label, signs
 from ..data.sources import View
+from ..data.table import joined
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from .building import known_by
@@ -99,7 +100,27 @@ def identified(model: Model, spec: DataSpec) -> Model:
 def _opened(model: Model, spec: DataSpec) -> Dataset:
     """Rows in the schema of a model."""
     spec = spec if model.class_weight is None else spec._replace(in_memory=True)
-    return open_data(spec, "regression" if model.classes is None else "one-vs-rest", model.schema)
+    spec = _without_absent(model, spec) if model.absent else spec
+    task = {"regression": "regression", "multilabel": "multilabel"}.get(model.task, "one-vs-rest")
+    return open_data(spec, task, model.schema)
+
+
+def _without_absent(model: Model, spec: DataSpec) -> DataSpec:
+    """The rows in memory, with weight 0 and the label of the first class for those that training left out."""
+    assert model.classes is not None
+    X, y, weight = spec.X, spec.y, spec.weight
+    if spec.named:
+        table = joined(list(scan(spec, model.schema)))
+        X, y, weight = table.X, table.y, table.weight
+    absent, classes = Labels(model.absent), Labels(model.classes)
+    y = np.array(y)
+    out = absent.encode(absent.alike(y)) >= 0
+    first = np.flatnonzero(classes.encode(classes.alike(y)) == 0)
+    if not out.any() or not first.size:
+        return spec
+    y[out] = y[first[0]]
+    weight = np.where(out, 0.0, 1.0 if weight is None else np.asarray(weight))
+    return spec._replace(X=X, y=y, weight=weight, in_memory=None, memory_budget=None)
 
 
 def _verification(
@@ -147,7 +168,7 @@ def _recompute(model: Model, data: Dataset) -> Verification:
     rows = data.identity(fresh=True)
     order, fault = _order(model, rows)
     loss = loss_named(model.loss, model.loss_parameters)
-    if fault is None and model.task != loss.task:
+    if fault is None and model.task == "regression" and loss.task != model.task:
         fault = f"the stored task is {model.task}, and the {loss.name} loss is for {loss.task}"
     if fault is not None:
         return _verification(model, order, [(NOT_TRUE, fault, None)] * count)
@@ -155,23 +176,25 @@ def _recompute(model: Model, data: Dataset) -> Verification:
         raise InputError(
             "the model was saved without duals: its bound can be recomputed only where all rows fit in memory"
         )
-    found = [
-        _recompute_row(model, k, _against_rest(model, data.source, k), loss, rows, order)
-        for k in range(count)
-    ]
+    found = [_recompute_row(model, k, _against_rest(model, data, k), loss, rows, order) for k in range(count)]
     return _verification(model, order, found)
 
 
-def _against_rest(model: Model, source: View | OnDisk, k: int) -> View | OnDisk:
+def _against_rest(model: Model, data: Dataset, k: int) -> View | OnDisk:
     """The rows with the targets of row k of ``coef``."""
+    source, labels = data.source, data.labels
     if len(model.proofs) == 1:
         return source
+
+    def against(targets: Floats) -> Floats:
+        return labels.against(targets, k) if model.multilabel and labels else signs(_codes(model, targets), k)
+
     if isinstance(source, View):
-        return source.with_targets(signs(_codes(model, source.y), k))
+        return source.with_targets(against(source.y))
     targets = source.targets
     return OnDisk(
         source.feed,
-        lambda y: signs(_codes(model, targets(y)), k),
+        lambda y: against(targets(y)),
         memory_budget=source.memory_budget,
         d=source.d,
     )

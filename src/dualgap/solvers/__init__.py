@@ -45,6 +45,7 @@ _HOMES = {
     "selective-block": "out_of_core.block.SelectiveBlockMinimisation",
     "cached-loops": "out_of_core.cached_loops.CachedLoops",
     "interior-point": "second_order.interior_point.InteriorPoint",
+    "accelerated-sdca": "dual.accelerated_sdca.AcceleratedSDCA",
 }
 
 

@@ -125,24 +125,32 @@ class ExactBiasSolver(Solver[State]):
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
-        """Let the inner solver work, at most until the centre is to move; then move it."""
+        """Let the inner solver work, and move the centre when it is time to, until the inner solver has
+        something to say. Nothing in between is for the caller to act on, and on small data going back to it
+        each time costs more than the work.
+        """
         return self._step(self.inner, problem, state, budget, news)
 
     def _step(
         self, steps: Steps[Any], problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
-        end = state.moved + problem.epoch_size * self.inner.epochs_per_centre
-        budget = min(budget, end - state.counts.visits)
-        held, inner = centred(problem, state.centre, state.mu), state.inner
+        stop = state.counts.visits + budget
         if news is not None:  # its w(beta) is that of a scaled beta, and of no use
-            inner = self.inner.recompute_primal(held, inner)
-            inner = self.inner.take_news(held, inner, news)
-        inner, status = steps.step(held, inner, budget, None)
-        state = state._replace(inner=inner)
-        broken = status.ended is not None and status.ended.name == BROKEN
-        if broken or (state.counts.visits < end and status.ended is None):
-            return state, status
-        return self._moved(problem, state), status._replace(ended=None)
+            held = centred(problem, state.centre, state.mu)
+            inner = self.inner.recompute_primal(held, state.inner)
+            state = state._replace(inner=self.inner.take_news(held, inner, news))
+        while True:
+            before = state.counts.visits
+            end = state.moved + problem.epoch_size * self.inner.epochs_per_centre
+            held = centred(problem, state.centre, state.mu)
+            inner, status = steps.step(held, state.inner, min(stop, end) - before, None)
+            state = state._replace(inner=inner)
+            broken = status.ended is not None and status.ended.name == BROKEN
+            if broken or (state.counts.visits < end and status.ended is None):
+                return state, status
+            state = self._moved(problem, state)
+            if status != Status() or not before < state.counts.visits < stop:
+                return state, status._replace(ended=None)
 
     def _moved(self, problem: Problem, state: State) -> State:
         """The centre moves to the bias, and further where the last moves have hardly made z smaller.

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..runtime.archive import MODEL, kind_of_zip
 from ..runtime.errors import CheckpointWarning, InputError
 from ..runtime.npy import read_npz
+from ..runtime.paths import kind_of_path
 from ..runtime.writing import check_destination, replacing
 from . import patience as patience  # registers what rules remember
 from .callbacks import Callback
@@ -65,6 +67,8 @@ def read_state(path: str | os.PathLike[str]) -> Run:
 
     Whether it suits a problem, and is whole, is known when it is resumed (``run.check_resumable``).
     """
+    if kind_of_path(path) == "file" and (found := kind_of_zip(path)) == MODEL:
+        raise InputError(f"{path}: not a saved run: this is {found}")
     try:
         run = _rebuilt(read_npz(path, "a saved run"), registered(), "")
         if not isinstance(run, Run):
@@ -76,21 +80,25 @@ def read_state(path: str | os.PathLike[str]) -> Run:
     return run
 
 
-def _rebuilt(found: Mapping[str, Any], classes: Mapping[str, Any], prefix: str) -> Any:
-    """The part of a run whose leaves have names that begin with the prefix."""
+def _rebuilt(found: dict[str, Any], classes: Mapping[str, Any], prefix: str) -> Any:
+    """The part of a run whose leaves have names that begin with the prefix.
+
+    What has been read is taken out: names that lead to one part on many ways would take for ever.
+    """
     if prefix + _CLASS in found:
-        name = str(found[prefix + _CLASS])
+        name = str(found.pop(prefix + _CLASS))
         if name not in classes:
             raise FlawError(f"it is made of {name!r}, and no state of this version is")
         cls = classes[name]
         return cls(*(_rebuilt(found, classes, f"{prefix}{field}.") for field in cls._fields))
     if prefix + _KEYS in found:
-        keys = np.ravel(found[prefix + _KEYS])
+        keys = np.ravel(found.pop(prefix + _KEYS))
         return {str(name): _rebuilt(found, classes, f"{prefix}{name}.") for name in keys}
     leaf = prefix[:-1]
     if leaf not in found:
         raise FlawError(f"it has no {leaf or 'beginning'!r}; it may be of another version")
-    return found[leaf].item() if found[leaf].ndim == 0 else found[leaf]
+    value = found.pop(leaf)
+    return value.item() if value.ndim == 0 else value
 
 
 class Checkpoint(Callback):

@@ -46,7 +46,7 @@ class Settings:
     output: Output = "best"
     measures: Sequence[Measures] = ()
     validate: Callable[[Point], float] | None = (
-        None  # early stopping: the loss on held-out rows decides what is best
+        None  # early stopping: this measure of held-out rows decides what is best
     )
     max_quantum: float = math.inf  # visits in one call of the solver
     warm: Point | None = None
@@ -69,7 +69,7 @@ class Loop:
             only_every=settings.record_every is not None and settings.validate is not None,
         )
         self.best = Incumbent.of_size(problem.source.n, problem.source.d)
-        self.validated = math.inf  # loss of the last point on held-out rows
+        self.validated = math.inf  # measure of the last point on held-out rows
         self.news: Evaluation | None = None  # of the present point, until the solver has been told
         self.rows_per_iteration = solver.rows_per_iteration(problem)
         self.at_start = False  # the present record is that of the starting point

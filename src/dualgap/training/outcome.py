@@ -69,6 +69,11 @@ class Result:
         """A sentence about a model that a user would not expect, or nothing."""
         if self.converged or self.coef.any() or self.intercept != 0.0 or not self.trace:
             return ""
+        if "validation" in self.trace[-1].measures:
+            return (
+                f"of all that {self.solver.name} has seen, the all-zero model is the best on the held-out "
+                "rows: train longer (patience), hold out others, or take its own model with output='last'"
+            )
         if math.isinf(self.certificate.primal):  # a hard margin that no model has met
             return ""
         own = self.trace[-1].current.primal / self.certificate.primal

@@ -122,8 +122,8 @@ class Stalled:
 
 @state_class
 class Patience(NamedTuple):
-    """What early stopping remembers: the smallest loss on held-out rows, and how many certificates ago it
-    was.
+    """What early stopping remembers: the smallest loss (or other measure) on held-out rows, and how many
+    certificates ago it was.
     """
 
     best: Extended
@@ -132,9 +132,12 @@ class Patience(NamedTuple):
 
 @dataclass(frozen=True)
 class NotImproving:
-    """The loss on held-out rows has not fallen for ``patience`` certificates in a row: early stopping."""
+    """The loss on held-out rows, or another measure of them, has not fallen for ``patience`` certificates in
+    a row: early stopping.
+    """
 
     patience: int
+    measure: str = "the loss"
     name: ClassVar[str] = "early"
 
     def begin(self) -> Patience:
@@ -151,9 +154,8 @@ class NotImproving:
             return None, memory
         reason = Reason(
             "early",
-            f"stopped early: the loss on held-out rows was last seen to fall {memory.since} certificates "
-            "ago, to "
-            f"{memory.best:.6g}, and that model is handed back",
+            f"stopped early: {self.measure} on held-out rows was last seen to fall {memory.since} "
+            f"certificates ago, to {memory.best:.6g}, and that model is handed back",
         )
         return reason, memory
 

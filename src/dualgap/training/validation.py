@@ -1,34 +1,63 @@
-"""Early stopping: the mean loss on rows held out of training.
+"""Early stopping: how well a model does on rows held out of training.
 
 Stopping after few passes over the data regularises by itself (Zhang, ICML 2004, section 5.2). The number of
-passes is chosen by the loss on rows that took no part in training. Training rows and held-out rows are two
+passes is chosen by rows that took no part in training: by the loss, the error or the break-even point on
+them. Training rows and held-out rows are two
 views of the same stored rows, each with weight 0 for the rows of the other: nothing is copied.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..core.bias import ExactBias
 from ..core.losses import Loss
+from ..core.measures import break_even, error_rate
 from ..core.problem import Point, Problem
-from ..data.sources import View, view
+from ..data.sources import View
 from ..runtime.errors import InputError
+
+# by name: what messages call them. All of them are better the smaller they are.
+METRICS = {
+    "loss": "the loss",
+    "error": "the error",
+    "break-even": "1 - the break-even point",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """The mean loss on held-out rows."""
+    """A measure of models on held-out rows: the smaller, the better.
+
+    ``metric`` is "loss" (the mean loss), "error" (the share of rows predicted wrong) or "break-even" (1 less
+    the break-even point, where precision equals recall). The latter two are for targets of -1 and +1.
+    """
 
     source: View
     loss: Loss
+    metric: str = "loss"
+
+    def __post_init__(self) -> None:
+        if self.metric == "break-even" and not self.source.weight[self.source.y > 0.0].any():
+            raise InputError(
+                "metric='break-even': no held-out row is of the positive class; hold out others, or stop by "
+                "'loss' or 'error'"
+            )
 
     def __call__(self, point: Point) -> float:
-        """The mean loss of the model ``(point.w, point.b)``."""
-        return Problem(self.source, self.loss, 0.0, ExactBias()).mean_loss(point.w, point.b)
+        """The measure of the model ``(point.w, point.b)``."""
+        problem = Problem(self.source, self.loss, 0.0, ExactBias())
+        if self.metric == "loss":
+            return problem.mean_loss(point.w, point.b)
+        y, weight = self.source.y, self.source.weight
+        scores = problem.evaluate(Point(point.w, point.b, None)).scores
+        if not np.isfinite(scores).all():  # the run diverges: no model is worse
+            return np.inf
+        if self.metric == "error":
+            return error_rate(y, scores, weight)
+        return 1.0 - break_even(y > 0.0, scores, weight)
 
 
 def split_off(source: View, part: float, seed: int) -> tuple[View, View]:
@@ -49,26 +78,3 @@ def split_off(source: View, part: float, seed: int) -> tuple[View, View]:
             "validation leaves one side with rows of weight 0 only; choose another part or another seed"
         )
     return source.with_weight(sides[0]), source.with_weight(sides[1])
-
-
-def given(pair: Any, classes: Any, d: int) -> View:
-    """Held-out rows from a pair (X, y), with the labels of the training rows."""
-    try:
-        X, y = pair
-    except (TypeError, ValueError):
-        raise InputError("validation must be a part of the rows between 0 and 1, or a pair (X, y)") from None
-    if classes is not None:
-        labels = np.asarray(y)
-        if labels.ndim != 1:
-            raise InputError(
-                f"validation y has shape {labels.shape}; it must be one label a row, in one dimension"
-            )
-        strange = ~np.isin(labels, classes)
-        if strange.any():
-            bad = int(np.argmax(strange))
-            raise InputError(f"validation y[{bad}] is {labels[bad]}, which is no class of the training rows")
-        y = np.where(labels == classes[1], 1.0, -1.0)
-    source = view(X, y)
-    if source.d != d:
-        raise InputError(f"validation X has {source.d} columns and X has {d}; they must be equally many")
-    return source

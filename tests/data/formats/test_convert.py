@@ -310,7 +310,7 @@ def test_the_command_refuses(
 def test_the_command_refuses_what_is_no_data(tmp_path: Path, text: Path, forks: Forks) -> None:
     model, out = tmp_path / "m.svm", tmp_path / "a.arrow"
     assert forks("train", text, "-o", model, "--quiet").code == 0
-    assert "a dualgap model?" in forks("convert", model, out).error
+    assert "this is a dualgap model, and not" in forks("convert", model, out).error
     (tmp_path / "c.svm").write_text("# nothing\n")
     assert "c.svm: no rows in it" in forks("convert", tmp_path / "c.svm", out).error
     (tmp_path / "c.svm").write_text("1 1:1\n-1 1:x\n")

@@ -290,6 +290,10 @@ class TestPreconditioner:
         np.save(tmp_path / "S.npy", np.array([{}], dtype=object), allow_pickle=True)
         with pytest.raises(InputError, match=r"S.npy is neither"):
             inverse_of(tmp_path / "S.npy", problem(d=2))
+        with pytest.raises(InputError, match="and no file"):
+            inverse_of(str(tmp_path), problem(d=2))
+        file.write_text("4")
+        assert inverse_of(file, problem(d=1)).tolist() == [[0.25]]
 
     def test_a_matrix_has_no_entry_for_a_constant_feature(self) -> None:
         X, y = np.random.default_rng(0).normal(size=(8, 4)), np.array([1, -1] * 4)
@@ -480,7 +484,7 @@ class TestWithoutRegulariser:
         ({"precision": "float16"}, "precision='float16' must be one of float64, float32"),
         ({"T0": 0}, "T0=0 must be a whole number >= 1"),
         ({"T0": 5}, "T0=5 goes with average=true"),
-        ({"average": True, "T0": 100, "max_visits": 100}, "T0=100 is beyond the run of 100 steps"),
+        ({"average": True, "T0": 101, "max_visits": 100}, "T0=101 is beyond the run of 100 steps"),
         ({"average": True, "T0": 100, "max_epochs": 2}, "T0=100 is beyond the run of 16 steps"),
         ({"bias_step": -1.0}, "bias_step=-1.0"),
         ({"polish": -1}, "polish=-1"),

@@ -79,6 +79,9 @@ def loss_named(name: str, parameters: dict[str, float]) -> Loss:
         for cls in LOSSES.values():
             limit: Loss | None = cls().hard_margin
             if limit is not None and limit.name == name:
+                for key in parameters:
+                    if key not in limit._asdict():
+                        raise InputError(f"loss {name!r} has no parameter {shown(key)}")
                 return checked(type(limit)(**parameters))
     return make_loss(":".join([name, ",".join(f"{key}={value!r}" for key, value in parameters.items())]))
 

@@ -31,6 +31,7 @@ class ReadOptions(NamedTuple):
     zero_based: ZeroBased = "auto"  # whether text counts columns from 0
     label: str = "label"  # the column of a Parquet file that holds the labels
     weight: str | None = None  # and that of the weights, if there is one
+    label_sets: bool = False  # a row may have any number of labels, "1,5,7" (multilabel)
     labelled: bool = True  # False: rows may come without labels, for predicting
     threads: int | None = None
     too_wide: str = MEND  # what to do about a column beyond n_features

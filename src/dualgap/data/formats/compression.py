@@ -122,7 +122,9 @@ class Unpacked:
             some, self._input = self._input, b""
             try:
                 part = self._stream.decompress(some, size - length)
-            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError):
+            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+                if "memory" in str(error).lower():
+                    raise DamageError(f"packed for readers of more than {_MEMORY >> 20} MB") from None
                 raise DamageError("damaged") from None
             parts.append(part)
             length += len(part)
@@ -148,6 +150,7 @@ class Unpacked:
 
 
 _INPUT = 1 << 17  # compressed bytes read at a time
+_MEMORY = 1 << 27  # bytes that unpacking may take; zstd has the same limit, and xz -9 takes half of it
 _MAGIC = 8  # bytes are enough to know a stream by its beginning
 _ZSTD = b"\x28\xb5\x2f\xfd"
 # beginnings of frames of metadata, with no text
@@ -156,7 +159,7 @@ COMPRESSIONS = {
     ".gz": Compression("gzip", b"\x1f\x8b", (b"\x1f\x8b",), 1, _Member),
     ".bz2": Compression("bzip2", b"BZh", (b"BZh",), 0, bz2.BZ2Decompressor),
     ".xz": Compression(
-        "xz", b"\xfd7zXZ\x00", (b"\xfd7zXZ\x00",), 4, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)
+        "xz", b"\xfd7zXZ\x00", (b"\xfd7zXZ\x00",), 4, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _MEMORY)
     ),
     ".zst": Compression("zstd", _ZSTD, (_ZSTD, *_SKIPPABLE), 0, _Frame),
 }

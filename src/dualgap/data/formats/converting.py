@@ -51,6 +51,7 @@ def convert(
     compression: str | None = None,
     memory_budget: int = BUDGET,
     label: str = "label",
+    multilabel: bool = False,
     weights: str | os.PathLike[str] | None = None,
     names: str | os.PathLike[str] | None = None,
     told: Callable[[str], None] = lambda text: None,
@@ -80,6 +81,8 @@ def convert(
         Bytes that may be used for rows on the way.
     label : str
         The column of a Parquet file that holds the labels.
+    multilabel : bool
+        A row of text may have any number of labels, with commas between them.
     weights, names : path, optional
         For a store: files with one weight a row, and with one name a column, a line each.
     told, warned : callables
@@ -95,7 +98,7 @@ def convert(
     extra = {"WEIGHTS": weights, "NAMES": names}
     inputs = {name: None if file is None else Path(file) for name, file in extra.items()}
     check_destination(destination, IN=source, **inputs)
-    reading = ReadOptions(n_features, zero_based, label)
+    reading = ReadOptions(n_features, zero_based, label, label_sets=multilabel)
     if form.name != "store":
         if weights or names or compression or dtype != "auto":
             raise InputError(
@@ -130,7 +133,13 @@ def _tables(
         # rows of a piece take up to three times its bytes, on every thread
         size = min(PIECE, max(50_000, memory_budget // 500))
         zero_based = reading.zero_based
-        tables = stream_svmlight(source, n_features=reading.n_features, zero_based=zero_based, block=size)
+        tables = stream_svmlight(
+            source,
+            n_features=reading.n_features,
+            zero_based=zero_based,
+            block=size,
+            label_sets=reading.label_sets,
+        )
         return tables, reading.n_features, None if zero_based == "auto" else Counting(0, zero_based == "yes")
     if reading.n_features is not None:
         raise InputError(f"{source}: a store knows its columns; leave --n-features out")
@@ -162,7 +171,9 @@ def _to_text(
             )
     elif origin.indexed:
         from_zero = options.zero_based == "yes" or (
-            options.zero_based == "auto" and not read_once(source) and counts_from_zero(source)
+            options.zero_based == "auto"
+            and not read_once(source)
+            and counts_from_zero(source, options.label_sets)
         )
         options = options._replace(zero_based="yes" if from_zero else "no")
 

@@ -13,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...runtime.errors import InputError
+from ...runtime.paths import kind_of_path
+from ..memory import available_memory
 from ..table import Table, in_columns, joined
 from ..words import check_words, coded
 from . import ReadOptions, WriteOptions
@@ -20,7 +22,9 @@ from .arrow.store import arrow
 from .feeds import ChunkFeed
 from .reading import refuse_index_base
 
-_ROWS = 16_384  # read at a time
+_ROWS, _CELLS = 16_384, 2**25  # read at a time, at most
+_MOST_ROWS, _ROWS_A_BYTE = 10**8, 1000  # rows of any file; of a larger one, for each of its bytes
+_SHARE = 0.4  # of the free memory that rows may take: they are copied once
 
 
 def parquet_feed(
@@ -63,7 +67,15 @@ class Parquet:
 
     def read(self, path: Path, options: ReadOptions) -> Table:
         """All rows, in memory."""
-        tables = list(self.scan(path, options))
+        tables, size, most = [], 0, _SHARE * available_memory()
+        for table in self.scan(path, options):
+            tables.append(table)
+            size += 12 * table.X.nnz + 16 * table.n
+            if size > most:
+                raise InputError(
+                    f"{path}: its rows do not fit into memory; train from disk (memory_budget=, "
+                    "--memory-budget), or make a store of it with `dualgap convert`"
+                )
         if not tables:
             raise InputError(f"{path}: no rows in it")
         return joined(tables)
@@ -106,7 +118,7 @@ def _chunks(file: Path, columns: _Columns) -> Iterator[tuple[Any, Any, Any]]:
     """Rows, labels (0 where there are none) and weights, some thousand rows at a time."""
     features, label, weight = columns
     wanted = [*features, *(name for name in (label, weight) if name is not None)]
-    for batch in _opened(file).iter_batches(_ROWS, columns=wanted):
+    for batch in _batches(file, wanted, label):
         if batch.num_rows:
             X = np.column_stack([_numbers(file, batch.column(name), name) for name in features])
             y = np.zeros(batch.num_rows) if label is None else _labels(file, batch.column(label), label)
@@ -114,18 +126,47 @@ def _chunks(file: Path, columns: _Columns) -> Iterator[tuple[Any, Any, Any]]:
             yield sp.csr_array(X), y, share
 
 
-def _opened(file: Path) -> Any:
-    pa = arrow()
+def _batches(file: Path, wanted: list[str], label: str | None) -> Iterator[Any]:
+    """Record batches of so many rows that memory holds them, however many columns there are."""
+    rows = max(1, min(_ROWS, _CELLS // max(len(wanted), 1)))
+    batches = iter(_opened(file, label).iter_batches(rows, columns=wanted))
+    while True:
+        try:
+            batch = next(batches, None)
+        except _faults() as error:
+            raise _damage(file, error) from None
+        if batch is None:
+            return
+        yield batch
+
+
+def _opened(file: Path, label: str | None = None) -> Any:
+    """The file; a label that is a text is read as a code for it, so that a long one is there only once."""
+    arrow()
     import pyarrow.parquet
 
+    if kind_of_path(file) in ("folder", "device"):
+        raise InputError(f"{file}: is a {kind_of_path(file)}; give a file")
     try:
-        return pyarrow.parquet.ParquetFile(file)
+        found = pyarrow.parquet.ParquetFile(file, read_dictionary=[] if label is None else [label])
+        rows = found.metadata.num_rows
     except FileNotFoundError:
         raise InputError(f"{file}: no such file") from None
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"{file}: no Parquet file, or a damaged one: {' '.join(str(error).split())}"
-        ) from None
+    except _faults() as error:
+        raise _damage(file, error) from None
+    if not 0 <= rows <= max(_MOST_ROWS, _ROWS_A_BYTE * file.stat().st_size):
+        raise InputError(f"{file}: it claims to have {rows:,} rows, more than a file of its size can be for")
+    return found
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What Arrow raises where a file is damaged."""
+    return (arrow().ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, MemoryError)
+
+
+def _damage(file: Path, error: BaseException) -> InputError:
+    told = " ".join(str(error).split())[:200]
+    return InputError(f"{file}: no Parquet file, or a damaged one: {told}")
 
 
 def _columns(files: list[Path], label: str, weight: str | None, *, labelled: bool = True) -> _Columns:
@@ -151,18 +192,18 @@ def _columns(files: list[Path], label: str, weight: str | None, *, labelled: boo
 def _labels(file: Path, column: Any, name: str) -> Any:
     """Labels as numbers or as words."""
     pa = arrow()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
+    coded = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if coded else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-        return _numbers(file, column, name)
+        return _numbers(file, column.dictionary_decode() if coded else column, name)
     _refuse_gaps(file, column, name)
     try:
-        words = column.to_pylist()
+        words = np.array((column.dictionary if coded else column).to_pylist(), dtype=object)
     except UnicodeDecodeError:
         raise InputError(f"{file}: column {name!r} holds labels that are not UTF-8 text") from None
-    check_words(set(words), f"{file}: column {name!r}")
-    return np.array(words, dtype=object)
+    labels = words[column.indices.to_numpy()] if coded else words
+    check_words(set(labels), f"{file}: column {name!r}")
+    return labels
 
 
 def _numbers(file: Path, column: Any, name: str) -> Any:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ...runtime import archive
 from ...runtime.errors import InputError
 from ...runtime.paths import kind_of_path
 from .compression import COMPRESSIONS, Compression, DamageError, Unpacked
@@ -24,6 +25,7 @@ from .compression import COMPRESSIONS, Compression, DamageError, Unpacked
 if TYPE_CHECKING:
     from ...runtime.decimals import Bytes  # brings kernels that only text needs
 
+LONGEST_LINE = 1 << 26  # bytes: a row of some million entries; what is longer is no text, or means harm
 PIECE = 1_000_000  # bytes: long against the start of a task, short against the arrays that it fills
 STDIN = Path("-")
 
@@ -38,13 +40,26 @@ class Piece:
 
 
 _FOREIGN = {
-    b"PK\x03\x04": "a zip archive (a dualgap model?)",
+    archive.MAGIC: archive.ZIP,
     b"\x93NUMPY": "a NumPy array",
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
+    b"\x89PNG": "a picture (PNG)",
+    b"\xff\xd8\xff": "a picture (JPEG)",
+    b"GIF8": "a picture (GIF)",
+    b"%PDF": "a PDF document",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite f": "an SQLite database",
+    b"\x7fELF": "a program (ELF)",
+    b"\x80\x02": "a Python pickle, which dualgap never reads",
+    b"\x80\x03": "a Python pickle, which dualgap never reads",
+    b"\x80\x04": "a Python pickle, which dualgap never reads",
+    b"\x80\x05": "a Python pickle, which dualgap never reads",
+    b"7z\xbc\xaf": "a 7z archive",
 }
+_SHOWN = 20  # bytes of a line, in messages
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -52,8 +67,9 @@ def pieces(path: Path, size: int | None = None) -> Iterator[Piece]:
     """The text of a file in pieces of some megabytes, each of which ends with a newline."""
     size = size or PIECE
     with _opened(path) as (raw, packed):
-        if packed is None and path != STDIN and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
-            yield from _mapped(raw, size)
+        view = None if packed is not None or path == STDIN else _map_of(raw)
+        if view is not None:
+            yield from _mapped(path, view, size)
         else:
             yield from _streamed(path, raw, packed, size)
 
@@ -69,9 +85,18 @@ def head_of(path: Path) -> bytes:
         return _peek(path, raw)
 
 
-def _mapped(raw: IO[bytes], size: int) -> Iterator[Piece]:
+def _map_of(raw: IO[bytes]) -> mmap.mmap | None:
+    """The memory map of a regular file; None where there can be none."""
+    try:
+        if stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+            return mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):  # larger than the address space may be, or without a size (/proc)
+        pass
+    return None
+
+
+def _mapped(path: Path, view: mmap.mmap, size: int) -> Iterator[Piece]:
     """Windows into a memory map; released pages leave memory, so that little is mapped at a time."""
-    view = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
     whole = np.frombuffer(view, dtype=np.uint8)
     at = len(_BOM) if view[: len(_BOM)] == _BOM else 0
     freed = 0
@@ -84,9 +109,11 @@ def _mapped(raw: IO[bytes], size: int) -> Iterator[Piece]:
             freed = end
 
     while at < len(view):
-        end = min(at + size, len(view))
-        cut = view.rfind(b"\n", at, end) + 1 or view.find(b"\n", end) + 1
+        end, limit = min(at + size, len(view)), at + LONGEST_LINE
+        cut = view.rfind(b"\n", at, end) + 1 or view.find(b"\n", end, limit) + 1
         if not cut:  # the last line, which lacks its newline
+            if len(view) > limit:
+                _refuse_line(path, view[at : at + _SHOWN])
             yield Piece(_array(view[at:] + b"\n"), 1.0)
             return
         yield Piece(whole[at:cut], cut / len(view), lambda end=cut: release(end))  # type: ignore[misc]
@@ -104,7 +131,7 @@ def _streamed(path: Path, raw: IO[bytes], packed: Compression | None, size: int)
         needed = "zstd data need the package zstandard: pip install 'dualgap[zstd]'"
         raise InputError(f"{shown(path)}: {needed}") from None
     rest: list[bytes] = []  # of a line that is longer than a piece, perhaps
-    lines = 0
+    lines = waiting = 0
     block = b""
     while len(block) < len(_BOM) and (more := _read(path, stream, packed, size, lines)):
         block += more  # a pipe may hand on less than was asked for
@@ -115,8 +142,11 @@ def _streamed(path: Path, raw: IO[bytes], packed: Compression | None, size: int)
             text = b"".join([*rest, block[:cut]])
             lines += text.count(b"\n")
             yield Piece(_array(text), raw.tell() / length if length else 0.0)
-            rest = []
+            rest, waiting = [], 0
         rest.append(block[cut:])
+        waiting += len(block) - cut
+        if waiting > LONGEST_LINE:
+            _refuse_line(path, rest[0][:_SHOWN])
         block = _read(path, stream, packed, size, lines)
     last = b"".join(rest)
     if last:
@@ -193,7 +223,18 @@ def _format(path: Path, head: bytes) -> Compression | None:
 def _refuse_foreign(path: Path, head: bytes) -> None:
     for magic, what in _FOREIGN.items():
         if head.startswith(magic):
-            raise InputError(f"{shown(path)}: this is {what}, not svmlight text")
+            found = archive.kind_of_zip(path) if what == archive.ZIP and not read_once(path) else what
+            raise InputError(f"{shown(path)}: this is {found}, and not svmlight text")
+    if head.startswith(b"\0"):
+        raise InputError(f"{shown(path)}: these are binary data (bytes of 0), and not svmlight text")
+
+
+def _refuse_line(path: Path, beginning: bytes) -> NoReturn:
+    """Refuse a line that does not end."""
+    raise InputError(
+        f"{shown(path)}: a line of more than {LONGEST_LINE:,} bytes, which begins with {beginning!r}; rows "
+        "of svmlight text are shorter: is this another kind of file?"
+    )
 
 
 def _read(path: Path, stream: Any, packed: Compression | None, size: int, lines: int) -> bytes:

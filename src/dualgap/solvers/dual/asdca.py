@@ -27,17 +27,20 @@ gamma. ``gamma=auto`` begins at 1 and divides by 4 once the smoothing makes up m
 is at most twice that bound and a stage has lasted 3/theta epochs, or at a tenth of the bound. Certificates
 are those of the loss asked for.
 
+Where C is large that is slow: on a9a and w8a at C = 1 a gap of 1% takes more than 30 seconds, as the theory
+has it. ``accelerated-sdca`` gets there in 13 and 57 epochs.
+
 Large batches run in threads (``mini_batches.py``); the result does not depend on their number.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -49,7 +52,7 @@ from ...runtime.counts import Counts
 from ...runtime.errors import InputError
 from ...runtime.options import option
 from ...runtime.random import generator
-from ...training.solver import Capabilities, Solver, Status, Steps
+from ...training.solver import Capabilities, Preset, Solver, Status, Steps
 from ...training.states import state_class
 from . import averaging
 from .averaging import AVERAGE, LAST, Suffix
@@ -105,11 +108,22 @@ class ASDCA(Solver[State]):
     name = "asdca"
     summary = "accelerated mini-batch SDCA, for smooth losses, and for the others by smoothing them"
     capabilities = Capabilities(moves_bias=True)
+    papers: ClassVar[Mapping[str, Preset]] = {
+        "shalev-shwartz-2013": Preset(
+            "Shalev-Shwartz and Zhang (2013), ASDCA, on the smoothed hinge of the study that this follows",
+            {"m": 8, "gamma": "1"},
+            "theta is that of its theory; the study has batches of 8, and 2 on its largest data. For a "
+            "smooth loss leave gamma out. The objective is that of the loss asked for.",
+        )
+    }
 
     def check_together(self) -> None:
         """T0 goes with an average; theta and gamma are words or numbers in range."""
         averaging.check_iterate(self.iterate, self.T0)
-        theta, gamma = _number("theta", self.theta, "theory"), _number("gamma", self.gamma, "auto")
+        theta, gamma = (
+            number_or_word("theta", self.theta, "theory"),
+            number_or_word("gamma", self.gamma, "auto"),
+        )
         if theta is not None and not 0.0 < theta <= 1.0:
             raise InputError(f"theta={self.theta} must lie in (0, 1], or be 'theory'")
         if gamma is not None and not (math.isfinite(gamma) and gamma > 0.0):
@@ -230,16 +244,22 @@ class ASDCA(Solver[State]):
         mix, total = iterate.up_to_date  # as of this step: the mean now runs at another pace
         lagging = Lagging(mix, np.full_like(iterate.lagging.touched, state.steps), total)
         gamma /= STAGE_FACTOR
-        theta = _number("theta", self.theta, "theory") or theta_of_theory(problem, gamma, m)
+        theta = number_or_word("theta", self.theta, "theory") or theta_of_theory(problem, gamma, m)
         iterate = iterate._replace(lagging=lagging, pace=Pace(m, theta, gamma))
         return state._replace(iterate=iterate, staged=state.steps)
 
     def _pace(self, problem: Problem) -> Pace:
         """m, theta and gamma to begin with."""
-        gamma = 0.0 if math.isfinite(problem.loss.smoothness) else _number("gamma", self.gamma, "auto") or 1.0
+        gamma = (
+            0.0
+            if math.isfinite(problem.loss.smoothness)
+            else number_or_word("gamma", self.gamma, "auto") or 1.0
+        )
         G = _conditioning(problem, gamma)
         m = self.m or int(min(max(G, 1.0 / G), problem.epoch_size))
-        return Pace(m, _number("theta", self.theta, "theory") or theta_of_theory(problem, gamma, m), gamma)
+        return Pace(
+            m, number_or_word("theta", self.theta, "theory") or theta_of_theory(problem, gamma, m), gamma
+        )
 
 
 @contextmanager
@@ -279,7 +299,7 @@ def _conditioning(problem: Problem, gamma: float) -> float:
     return (gamma or 1.0 / problem.loss.smoothness) / max(float(problem.curvatures.max()), 1e-12)
 
 
-def _number(name: str, text: str, word: str) -> float | None:
+def number_or_word(name: str, text: str, word: str) -> float | None:
     """An option that is a number, or the word for leaving it open (None)."""
     if text == word:
         return None

@@ -26,8 +26,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.losses import Loss
+from ...data.rows import Batch, entries_where
 from ...runtime.arrays import Floats
 from ...runtime.jit import inner, kernel
+from .sweeper import Subproblem
 
 EPOCHS_LEFT = 31  # the bits that hold how many epochs a row still cools down
 LEVELS = 5
@@ -42,86 +45,101 @@ def projected_slope(left: float, right: float) -> float:
 
 
 class Shrunk(NamedTuple):
-    """What a scan of the shrunk rows reads and changes; see `Sweeps`."""
+    """What a look at the shrunk rows reads and changes; see `Sweeps`."""
 
     active_rows: Any
     cooldown: Any
     slack: Any
-    anchor: Floats
 
 
 class Place(NamedTuple):
-    """Where a scan of the shrunk rows begins."""
+    """Where a scan of the shrunk rows begins, and how far w has moved since all rows were looked at."""
 
     b: float
-    anchor_b: float  # the bias of the anchor
-    active: int  # active rows
+    away: float  # |w - anchor|^2
+    shift: float  # |b - its value then|
     first: int  # the row to begin with
     budget: int  # rows that may be read
 
 
-@kernel
-def scan_shrunk(
-    batch: Any, loss: Any, w: Floats, beta: Floats, lists: Shrunk, place: Place
-) -> tuple[int, int, int, int]:
-    """Restore shrunk rows that are no longer optimal, in the order of the data; read those of which it may be
-    true.
+class Scanned(NamedTuple):
+    """What a scan has found and done."""
 
-    Returns where it stopped (-1: at the end), how many rows are active now, and the rows and entries it read.
-    """
-    rows, y, _, squared_norms = batch
-    active_rows, cooldown, slack, anchor = lists
-    b, anchor_b, active, first, budget = place
-    away = 0.0
-    for j in range(w.shape[0]):
-        away += (w[j] - anchor[j]) ** 2
-    shift = abs(b - anchor_b)
-    seen = read = 0
-    for i in range(first, y.shape[0]):
-        spare = slack[i] - shift
-        if cooldown[i] != SHRUNK or (
-            spare > 0.0 and spare * spare > away * squared_norms[i]
-        ):  # Cauchy and Schwarz
-            continue
-        if seen == budget:
-            return i, active, seen, read
-        left, right = loss.dual_subdifferential(y[i], rows.dot(i, w) + b, beta[i])
-        seen += 1
-        read += rows.count(i)
-        if left < 0.0 < right:
-            least = right if right < -left else -left
-            slack[i] = ROUNDED_DOWN * least - shift - np.sqrt(away * squared_norms[i])
-        else:
-            cooldown[i] = 0
-            slack[i] = 0.0
-            active_rows[active] = i
-            active += 1
-    return -1, active, seen, read
+    next: int  # the row to go on with; -1: none
+    active: int  # active rows
+    seen: int  # rows read
+    read: int  # their entries
 
 
-@kernel
 def rebuild_active(
-    y: Floats, loss: Any, scores: Floats, beta: Floats, lists: Shrunk, shrinking: bool
+    batch: Batch, loss: Loss, scores: Floats, beta: Floats, lists: Shrunk, shrinking: bool
 ) -> tuple[int, float, float]:
     """Make active the rows that are not firmly at a bound or kink, and only those; how many, and the range of
     all PG.
     """
-    active_rows, cooldown, slack, _ = lists
+    here = np.flatnonzero(lists.cooldown != ABSENT)
+    if here.size < scores.size:
+        scores = scores[here]
+    return restore(here, scores, batch.y, loss, beta, lists, 0, shrinking)
+
+
+def scan_shrunk(
+    rows: Subproblem, w: Floats, beta: Floats, lists: Shrunk, active: int, place: Place
+) -> Scanned:
+    """Restore shrunk rows that are no longer optimal, in the order of the data; read those of which it may be
+    true.
+    """
+    batch, loss, _ = rows
+    b, away, shift, first, budget = place
+    some = first + np.flatnonzero(lists.cooldown[first:] == SHRUNK)
+    spare = lists.slack[some].astype(np.float64) - shift
+    sure = (spare > 0.0) & (spare * spare > away * batch.squared_norms[some])  # Cauchy and Schwarz
+    some = some[~sure]
+    following = int(some[budget]) if some.size > budget else -1
+    some = some[:budget]
+    scores = np.empty(some.size)
+    fill_scores(batch.rows, some, w, scores)
+    active, _, _ = restore(some, scores + b, batch.y, loss, beta, lists, active, True)
+    chosen = np.zeros(batch.y.size, dtype=bool)
+    chosen[some] = True
+    still = some[lists.cooldown[some] == SHRUNK]
+    lists.slack[still] -= shift + np.sqrt(away * batch.squared_norms[still])
+    return Scanned(following, active, some.size, entries_where(batch.rows, chosen))
+
+
+@kernel
+def fill_scores(rows: Any, some: Any, w: Floats, scores: Floats) -> None:
+    """``scores[k] = <w, x_i>`` for the k-th of some rows."""
+    for k in range(some.shape[0]):
+        scores[k] = rows.dot(some[k], w)
+
+
+@kernel
+def restore(
+    these: Any,
+    scores: Floats,
+    y: Floats,
+    loss: Any,
+    beta: Floats,
+    lists: Shrunk,
+    active: int,
+    shrinking: bool,
+) -> tuple[int, float, float]:
+    """Shrink those of these rows that are firmly at a bound or kink, and append the others to the first
+    ``active`` ones; how many are active now, and the range of the PG seen.
+    """
+    active_rows, cooldown, slack = lists
     high = low = 0.0
-    active = 0
-    for i in range(y.shape[0]):
-        byte = cooldown[i]
-        if byte == ABSENT:
-            continue
-        left, right = loss.dual_subdifferential(y[i], scores[i], beta[i])
-        projected = projected_slope(left, right)
-        high = projected if projected > high else high
-        low = projected if projected < low else low
+    for k in range(these.shape[0]):
+        i = these[k]
+        left, right = loss.dual_subdifferential(y[i], scores[k], beta[i])
+        high = left if left > high else high  # PG is left where that is positive,
+        low = right if right < low else low  # right where that is negative, else 0
         if shrinking and left < 0.0 < right:
             cooldown[i] = SHRUNK
             slack[i] = ROUNDED_DOWN * (right if right < -left else -left)
             continue
-        if byte == SHRUNK:
+        if cooldown[i] == SHRUNK:
             cooldown[i] = 0
             slack[i] = 0.0
         active_rows[active] = i

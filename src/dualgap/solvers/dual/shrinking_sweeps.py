@@ -1,22 +1,20 @@
-"""Sweeps over the active rows with shrinking, cool-down and an estimate of the gap: the `DualSweeper` of
-``dcd``.
+"""Sweeps over the active rows with shrinking, cool-down and an estimate of the gap: their state, and the
+kernel that visits rows. `ShrinkingSweeper` calls it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...data.fetching import FAR, NEAR
-from ...data.rows import Batch
 from ...runtime.arrays import Floats, Words
 from ...runtime.counts import Counts
-from ...runtime.jit import kernel, prefetch
-from ...runtime.random import below, generator
+from ...runtime.jit import inner, kernel, prefetch
+from ...runtime.random import below
 from ...training.states import (
     Extended,
     ExtendedReals,
@@ -36,12 +34,8 @@ from .shrinking import (
     EPOCHS_LEFT,
     LEVELS,
     SHRUNK,
-    Place,
     Shrunk,
-    projected_slope,
-    scan_shrunk,
 )
-from .sweeper import Subproblem
 
 FEW = 8192  # or fewer rows stay in the cache, and are visited one by one
 SOLVED = 0.1  # part to which the gap of active rows falls before the others are worth a look
@@ -105,7 +99,7 @@ class Sweeps(NamedTuple):
     @property
     def shrunk(self) -> Shrunk:
         """Those that a look at the shrunk rows reads and changes."""
-        return Shrunk(self.active_rows, self.cooldown, self.slack, self.anchor)
+        return Shrunk(self.active_rows, self.cooldown, self.slack)
 
     def at(self, **changes: Any) -> Sweeps:
         """The same with other values in the cursor."""
@@ -156,70 +150,35 @@ class Manner(NamedTuple):
     stop: int = 0  # visits at which it ends
 
 
-@dataclass(frozen=True)
-class ShrinkingSweeper:
-    """A `DualSweeper` with shrinking, cool-down and an estimate of the gap."""
+@inner
+def schedule_epoch(lists: Lists, active: int, group: int) -> tuple[int, int]:
+    """Remove shrunk rows from the active ones, and schedule those that have cooled down, shuffled; how many
+    are active, and how many scheduled.
 
-    manner: Manner
-    foresight: float = 0.0
-
-    def begin(self, batch: Batch, b: float, seed: int, d: int) -> Sweeps:
-        """All rows of positive weight are active."""
-        absent = batch.weight == 0.0
-        here = np.arange(absent.size, dtype=np.uint32)
-        if absent.any():
-            here = here[~absent]
-        return Sweeps(
-            active_rows=here,
-            schedule=np.zeros_like(here),
-            cooldown=absent * np.uint8(ABSENT),
-            slack=np.zeros(absent.size, dtype=np.float32),
-            anchor=np.zeros(d),
-            rng=generator(seed),
-            cursor=Cursor(b, here.size, foresight=self.foresight),
-        )
-
-    def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, budget: int) -> Sweeps:
-        """Visit rows until the budget is spent, the gap asked for seems reached, or the active rows are
-        solved. Shrunk rows are scanned where an evaluation was asked for and none came.
-        """
-        stop = state.cursor.counts.visits + budget
-        state, manner = state.at(paused=False), self.manner._replace(stop=stop)
-        while state.cursor.counts.visits < stop and not state.cursor.paused:
-            if state.search.scanned >= 0:
-                state = scan(rows, w, beta, state, stop)
-                if state.search.scanned >= 0 or state.search.settled:
-                    break
-            state = state._replace(cursor=sweep(*rows, w, beta, state.lists, state.cursor, manner))
-            if state.cursor.solved and state.search.asked and manner.shrinking:
-                state = begin_scan(state)
-            elif state.cursor.solved:
-                state = state.at(paused=True).knowing(asked=True)
-        return state
-
-
-def begin_scan(state: Sweeps) -> Sweeps:
-    """The state before a scan of the shrunk rows."""
-    here = state.active_rows[: state.cursor.active]
-    here = here[state.cooldown[here] != SHRUNK]
-    state.active_rows[: here.size] = here
-    estimate = state.cursor.estimate._replace(known=math.inf)
-    state = state.at(active=here.size, shrunk=0, position=-1, estimate=estimate)
-    return state.knowing(asked=False, scanned=0)
-
-
-def scan(rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, stop: int) -> Sweeps:
-    """Look at shrunk rows until ``stop`` visits are reached, and restore those that are not optimal."""
-    cursor = state.cursor
-    if math.isnan(state.search.anchor_b):
-        state = state.knowing(anchor_b=cursor.b)
-        state.anchor[:] = w
-    visits, updates, entries = cursor.counts
-    place = Place(cursor.b, state.search.anchor_b, cursor.active, state.search.scanned, stop - visits)
-    scanned, active, seen, read = scan_shrunk(rows.batch, rows.loss, w, beta, state.shrunk, place)
-    gains = cursor.gains._replace(since=cursor.gains.since + seen)
-    state = state.at(active=active, gains=gains, counts=Counts(visits + seen, updates, entries + read))
-    return state.knowing(scanned=scanned, settled=scanned < 0 and active == 0)
+    It knows neither the loss nor the layout of the rows, so it is compiled once for all of them.
+    """
+    active_rows, schedule, cooldown, rng = lists
+    kept = scheduled = 0
+    for k in range(active):
+        row = active_rows[k]
+        byte = cooldown[row]
+        if byte != SHRUNK:
+            active_rows[kept] = row
+            kept += 1
+            if byte & EPOCHS_LEFT > 0:
+                cooldown[row] = byte - 1
+            else:
+                schedule[scheduled] = row
+                scheduled += 1
+    size = group if scheduled > FEW else 1
+    last = scheduled // size  # shuffle groups of neighbours (Fisher and Yates)
+    while last > 1:
+        there = size * below(rng, last)
+        last -= 1
+        here = size * last
+        for k in range(size):
+            schedule[here + k], schedule[there + k] = schedule[there + k], schedule[here + k]
+    return kept, scheduled
 
 
 @kernel
@@ -239,7 +198,7 @@ def sweep(
     rows, y, weight, squared_norms = batch
     scale, centre, bias_rate = geometry
     shrinking, group, stop = manner
-    active_rows, schedule, cooldown, rng = lists
+    _, schedule, cooldown, _ = lists
     b, active, shrunk, scheduled, position, foresight, paused, solved, gains, counts, estimate = cursor
     gained, since, usual = gains
     visits, updates, entries = counts
@@ -247,27 +206,8 @@ def sweep(
     paused = solved = False
     while True:
         if position < 0:
-            kept = scheduled = position = shrunk = 0
-            for k in range(active):  # remove shrunk rows, and schedule those that have cooled down
-                row = active_rows[k]
-                byte = cooldown[row]
-                if byte != SHRUNK:
-                    active_rows[kept] = row
-                    kept += 1
-                    if byte & EPOCHS_LEFT > 0:
-                        cooldown[row] = byte - 1
-                    else:
-                        schedule[scheduled] = row
-                        scheduled += 1
-            active = kept
-            size = group if scheduled > FEW else 1
-            last = scheduled // size  # shuffle groups of neighbours (Fisher and Yates)
-            while last > 1:
-                there = size * below(rng, last)
-                last -= 1
-                here = size * last
-                for k in range(size):
-                    schedule[here + k], schedule[there + k] = schedule[there + k], schedule[here + k]
+            position = shrunk = 0
+            active, scheduled = schedule_epoch(lists, active, group)
         window = active if active < WINDOW else WINDOW if active >> 6 < WINDOW else active >> 6
         end = position + stop - visits
         end = end if end < scheduled else scheduled
@@ -310,7 +250,7 @@ def sweep(
                 cooldown[i] = SHRUNK
                 shrunk += 1
                 continue
-            projected = projected_slope(low, high)
+            projected = high if high < 0.0 else (low if low > 0.0 else 0.0)  # PG
             gain = 0.0
             if projected != 0.0:
                 q = stretch * c * (scale * squared_norms[i] + bias_rate)

@@ -31,7 +31,7 @@ from .capacity import capacity
 from .engine import ChunkOrder, Engine, Reading, damaged
 from .state import Frozen, Place, State
 
-REST = 8  # measured: 4 takes up to a pass more to 1e-4, 16 no less
+REST = 8  # measured: 4 takes up to a pass more to 1e-4
 
 
 def rest_option() -> int:

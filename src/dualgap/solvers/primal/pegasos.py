@@ -50,9 +50,7 @@ from .polishing import Polished, polish_option
 from .row_by_row import intercepts
 
 ZERO, BALL = STARTS = ("zero", "ball")
-WARM_EPOCHS = (
-    10  # that count as made before a warm start: after 1 the first steps are so long that it is lost
-)
+WARM_EPOCHS = 10  # that count as made before a warm start; with 1, the first steps are too long for it
 DELTA = 0.5  # by default
 LARGEST_LAM, SHORTEST = 0.25, 3  # lam and T for which the bound is proven
 

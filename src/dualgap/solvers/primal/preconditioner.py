@@ -16,6 +16,7 @@ from ...runtime.arrays import Floats, canonical
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.npy import DAMAGE, array_of
+from ...runtime.paths import kind_of_path
 
 IDENTITY, FEATURES = NAMES = ("identity", "features")
 
@@ -59,12 +60,9 @@ def squared_lengths(problem: Problem, inverse: Floats) -> Floats:
 
 def _from_file(path: str) -> Floats:
     """The numbers of a file, read once as long as it stays the same."""
-    try:
-        status = Path(path).stat()
-    except OSError as error:
-        raise InputError(
-            f"preconditioner={path!r} is none of {', '.join(NAMES)}, and no file: {error.strerror}"
-        ) from None
+    if kind_of_path(path) != "file":
+        raise InputError(f"preconditioner={path!r} is none of {', '.join(NAMES)}, and no file")
+    status = Path(path).stat()
     return _numbers(path, status.st_mtime_ns, status.st_size)
 
 
@@ -74,7 +72,7 @@ def _numbers(path: str, modified: int, size: int) -> Floats:
     try:
         if path.endswith(".npy"):
             return np.asarray(array_of(Path(path).read_bytes()), dtype=np.float64)
-        return np.loadtxt(path, dtype=np.float64)
+        return np.loadtxt(path, dtype=np.float64, ndmin=1)
     except DAMAGE as error:
         raise InputError(
             f"preconditioner: {path} is neither an array of NumPy (.npy) nor text with numbers: {error}"

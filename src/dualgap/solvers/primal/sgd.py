@@ -79,7 +79,7 @@ class SGD(SvmSgd):
     papers: ClassVar[Mapping[str, Preset]] = {
         "zhang-2004": Preset(
             "Zhang (2004), section 7",
-            {"learning_rate": CONSTANT, "eta0": 0.002, "average": False},
+            {"learning_rate": CONSTANT, "eta0": 0.002},
             "There lam = 0, rows are binary and of 10,000 columns, and a run is stopped early.",
         ),
         "zhang-2004-averaged": Preset(

@@ -11,10 +11,10 @@ r_j is a secant: the change of the gradient over the change of w. As (change of 
 So every rate falls at least about as fast as 1/(lam t). Without that, rates of rare columns stay where they
 were: to 1% of the optimum at C = 1, from eta0 = 1/8, a9a takes 27 to 42 epochs and w8a 16 to 20, and would
 take 70 to 76 and 50 to 53 (39 and 39 in Table 8 of Panagiotakopoulos and Tsampouka 2013). The version with
-the bounds on r_j is the one after the erratum of 2010. B begins at eta0 = 1/(lam t0), calibrated by steps of
-this kind as in ``svmsgd.py`` unless it is given. ``skip`` is 16 n d / nnz by default, so that the shrinking,
-which costs O(d), takes a 16th of the time. The program of 2009 takes shuffled rows as they come
-(``order=fixed``).
+the bounds on r_j is the one after the erratum of 2010. B begins at eta0 = 1/(lam t0), that of ``svmsgd.py``
+unless it is given (by steps with secants the choice is less sure: few secants fall into one pass). ``skip``
+is 16 n d / nnz by default, so that the shrinking, which costs O(d), takes a 16th of the time. The program of
+2009 takes shuffled rows as they come (``order=fixed``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from .options import eta0_option, precision_option
 from .row_by_row import RowByRow
 from .slopes import note_slope
 from .state import FIXED, State, begin_epoch
-from .svmsgd import calibrated
+from .svmsgd import SvmSgd, calibrated
 
 
 @state_class
@@ -112,7 +112,7 @@ class SGDQN(RowByRow[Model, Cursor]):
     def begin(self, problem: Problem, warm: Point | None) -> tuple[Model, Cursor]:
         """Model and cursor at w = 0, or at the model of a warm start."""
         source, lam = problem.source, problem.lam
-        eta0 = self.eta0 or calibrated(self, problem)
+        eta0 = self.eta0 or calibrated(SvmSgd(seed=self.seed, order=self.order), problem)
         if eta0 * lam > 1.0:
             raise InputError(f"eta0={eta0:g} must be at most 1/lam = {1.0 / lam:g}")
         most = max(1, int(0.5 / (eta0 * lam)))  # shrinking must not change the sign of w

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,11 +27,7 @@ from ..order import Order
 from .descent import Descent, check_rate
 from .options import eta0_option
 from .rates import BOTTOU, Rate, make_rate
-from .row_by_row import RowByRow
 from .state import FIXED, begin_epoch
-
-if TYPE_CHECKING:
-    from .sgd_qn import SGDQN
 
 SAMPLE = 1000  # rows on which eta0 is tried
 
@@ -59,12 +55,12 @@ class SvmSgd(Descent):
         return check_rate(make_rate(BOTTOU, eta0, self.power, problem.lam * eta0), problem.lam)
 
 
-def calibrated(solver: SvmSgd | SGDQN, problem: Problem) -> float:
+def calibrated(solver: SvmSgd, problem: Problem) -> float:
     """The eta0 whose pass over the first rows ends with the smallest objective, among powers of 2."""
     sample = _sample(solver, problem)
 
     def cost(eta0: float) -> float:
-        trial: RowByRow[Any, Any] = replace(solver, order=GIVEN, duals=False, eta0=eta0)
+        trial = replace(solver, order=GIVEN, duals=False, eta0=eta0)
         try:
             state, _ = trial.step(sample, trial.start(sample, None), sample.epoch_size, None)
         except InputError:  # too large for lam
@@ -88,7 +84,7 @@ def calibrated(solver: SvmSgd | SGDQN, problem: Problem) -> float:
     return best
 
 
-def _sample(solver: SvmSgd | SGDQN, problem: Problem) -> Problem:
+def _sample(solver: SvmSgd, problem: Problem) -> Problem:
     """The problem of the first rows alone, in the order in which the solver will visit them."""
     source = problem.source
     assert isinstance(source, View)

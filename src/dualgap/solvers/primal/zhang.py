@@ -144,8 +144,8 @@ def _unregularised(problem: Problem, rate: Rate, pairs: list[Pair], tol: float) 
             continue
         shown = _listed([_said(bound, problem) for bound in bounds if bound is not None])
         lines.append(
-            f"{of}: the mean of the iterates (average=true), or one of them at random, has an expected loss "
-            f"of at most {shown}"
+            f"{of}: the mean of the iterates (average=true), or one of them (random=true), has an expected "
+            f"loss of at most {shown}"
         )
         if constant:
             lines.append("theorem 5.1: in epochs of any order that bounds the mean loss of rows when visited")

@@ -182,6 +182,7 @@ def _places(store: Store) -> list[tuple[int, int, list[tuple[int, int, Any]]]]:
         whole = file.read_buffer()
         reader = pa.ipc.open_file(whole)
         for k in range(reader.num_record_batches):
+            store.extents.check(k, f"{store.path}: batch {k}")
             batch = sound_batch(reader, k, f"{store.path}: batch {k}", full=False)
             entry = batch.column(0).values
             buffers = [batch.column(0).buffers()[1], *(entry.field(m).buffers()[1] for m in (0, 1))]

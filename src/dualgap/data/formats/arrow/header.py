@@ -15,10 +15,49 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import InputError
+from ....runtime.headers import (
+    COUNT,
+    FLAG,
+    NOT_NEGATIVE,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    Each,
+    Kind,
+    Optional,
+    check_fields,
+    one_of,
+)
 from ...words import Names, fault_of
 
 KEY = b"dualgap"
 FORMAT, VERSION = "dualgap store", 2
+
+
+_FIELDS = {
+    "format": TEXT,
+    "version": COUNT,
+    "n": COUNT,
+    "d": COUNT,
+    "nnz": WHOLE,
+    "classes": Optional(Each(Each(NUMBER))),
+    "class_weights": Optional(Each(NOT_NEGATIVE)),
+    "present": WHOLE,
+    "weighted": FLAG,
+    "total_weight": NUMBER,
+    "norms": Each(Kind(lambda value: type(value) in (int, float), "a number"), named=True),  # some overflow
+    "zero_based": Optional(FLAG),
+    "feature_names": Optional(Each(TEXT)),
+    "seed": Optional(WHOLE),
+    "value_type": one_of("float32", "float64"),
+    "compression": Optional(TEXT),
+    "batch_rows": Each(WHOLE),
+    "batch_entries": Each(WHOLE),
+    "checksums": Each(TEXT),
+    "digests": Each(TEXT),
+    "compensated": Optional(FLAG),  # as in the first stores
+    "label_names": Optional(Each(TEXT)),
+}
 
 
 @dataclass(frozen=True)
@@ -75,53 +114,51 @@ def header_of(path: Path, found: Any) -> Header:
             f"{path}: an Arrow file, but no dualgap store: it lacks the metadata {KEY.decode()!r}; "
             "make one with `dualgap convert`"
         )
-    other: Any = None
     try:
         told = json.loads(text)
-        if told["format"] == FORMAT and told["version"] not in (1, VERSION):
-            other = told["version"]
-        sealed = told.pop("checksum") == seal(told)
-        kind, version = told.pop("format"), told.pop("version")
-        header = Header(**told)
-        rows, entries = header.batch_rows, header.batch_entries
-        names = header.feature_names
-        sound = (
-            kind == FORMAT
-            and sealed
-            and all(
-                isinstance(several, list) for several in (rows, entries, header.checksums, header.digests)
+        if not isinstance(told, dict) or told.get("format") != FORMAT:
+            raise ValueError("they are not those of a store")
+        version: Any = told.get("version")
+        if type(version) is int and version not in (1, VERSION):
+            raise InputError(
+                f"{path}: a store of version {version!r}, and this dualgap reads versions 1 to {VERSION}"
             )
-            and all(isinstance(word, str) for word in header.checksums)
-            and all(
-                type(k) is int and k >= 0
-                for k in (header.n, header.d, header.nnz, header.present, *rows, *entries)
-            )
-            and (header.n, header.nnz) == (sum(rows), sum(entries))
-            and len(rows) == len(entries) == len(header.checksums)
-            and header.n > 0
-            and max(header.n, header.nnz) < 2**48
-            and np.isfinite(header.total_weight)
-            and header.total_weight > 0.0
-            and type(header.compensated) is bool
-            and _sound_classes(header)
-            and 0 < header.d <= 2**32
-            and header.value_type in ("float32", "float64")
-            and type(header.weighted) is bool
-            and len(header.digests) == 3
-            and all(len(bytes.fromhex(digest)) == 32 for digest in header.digests)
-            and header.zero_based in (None, True, False)
-            and (names is None or (len(names) == header.d and all(isinstance(name, str) for name in names)))
-            and _sound_names(header, version)
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        sound = False
-    if other is not None:
+        if told.pop("checksum", None) != seal(told):
+            raise ValueError("their checksum is another")
+        check_fields(told, _FIELDS)
+        header = Header(**{name: value for name, value in told.items() if name not in ("format", "version")})
+        _check(header, version)
+    except InputError:
+        raise
+    except (ValueError, TypeError, RecursionError) as fault:
         raise InputError(
-            f"{path}: a store of version {other!r}, and this dualgap reads versions 1 to {VERSION}"
-        )
-    if not sound:
-        raise InputError(f"{path}: the metadata of this store are damaged; convert the file anew")
+            f"{path}: the metadata of this store are damaged ({str(fault)[:200]}); convert the file anew"
+        ) from None
     return header
+
+
+def _check(header: Header, version: int) -> None:
+    """Raise a ValueError unless the fields agree with one another."""
+    rows, entries = header.batch_rows, header.batch_entries
+    if (header.n, header.nnz) != (sum(rows), sum(entries)):
+        raise ValueError("rows or entries are not the sums of those of the batches")
+    if not len(rows) == len(entries) == len(header.checksums):
+        raise ValueError(f"{len(rows)} batches with rows, {len(entries)} with entries")
+    if max(header.n, header.nnz) >= 2**48 or not 0 < header.d <= 2**32 or header.present > header.n:
+        raise ValueError(
+            f"{header.n} rows, {header.d} columns, {header.nnz} entries, {header.present} present"
+        )
+    if not header.total_weight > 0.0:
+        raise ValueError(f"a total weight of {header.total_weight}")
+    if len(header.digests) != 3 or any(len(bytes.fromhex(digest)) != 32 for digest in header.digests):
+        raise ValueError("digests that are none")
+    names = header.feature_names
+    if names is not None and len(names) != header.d:
+        raise ValueError(f"{len(names)} feature names for {header.d} columns")
+    if not _sound_classes(header):
+        raise ValueError("classes that do not go with the rows")
+    if not _sound_names(header, version):
+        raise ValueError("names of labels that do not go with the classes")
 
 
 def seal(told: dict[str, Any]) -> str:
@@ -132,10 +169,11 @@ def seal(told: dict[str, Any]) -> str:
 def _sound_classes(header: Header) -> bool:
     if header.classes is None or header.class_weights is None:
         return header.classes is None and header.class_weights is None
-    counted = sum(count for _, count in header.classes)
+    if any(len(pair) != 2 or type(pair[1]) is not int or pair[1] < 0 for pair in header.classes):
+        return False
     labels = [label for label, _ in header.classes]
-    finite = bool(np.isfinite([*labels, *header.class_weights]).all())
-    return counted == header.n and finite and len(labels) == len(header.class_weights)
+    counted = sum(count for _, count in header.classes)
+    return counted == header.n and len(set(labels)) == len(labels) == len(header.class_weights)
 
 
 def _sound_names(header: Header, version: int) -> bool:

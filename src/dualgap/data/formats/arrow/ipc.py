@@ -19,13 +19,13 @@ import pyarrow as pa
 
 ALIGNMENT = 64
 _MAGIC = b"ARROW1"
-_CONTINUES = b"\xff\xff\xff\xff"
+CONTINUES = b"\xff\xff\xff\xff"
 # the order of fields in the format's tables
-_MESSAGE_HEADER, _MESSAGE_BODY_LENGTH = 2, 3
-_BATCH_BUFFERS = 2
-_FOOTER_BATCHES = 3
-_BUFFER = struct.Struct("<qq")  # offset, length
-_BLOCK = struct.Struct("<qi4xq")  # offset, length of the metadata, length of the body
+MESSAGE_HEADER, _MESSAGE_BODY_LENGTH = 2, 3
+BATCH_BUFFERS, BATCH_COMPRESSION = 2, 3
+FOOTER_BATCHES = 3
+BUFFER = struct.Struct("<qq")  # offset, length
+BLOCK = struct.Struct("<qi4xq")  # offset, length of the metadata, length of the body
 
 
 class ArrowFile:
@@ -46,14 +46,14 @@ class ArrowFile:
         with pa.ipc.new_stream(sink, self._schema, options=self._options) as writer:
             writer.write_batch(batch)
         whole = memoryview(sink.getvalue())
-        first = 8 + _int32(whole, 4)  # where the message of the schema ends
-        length = _int32(whole, first + 4)
+        first = 8 + int32(whole, 4)  # where the message of the schema ends
+        length = int32(whole, first + 4)
         metadata = bytearray(whole[first + 8 : first + 8 + length])
         body = whole[first + 8 + length :]
         parts, size = _laid_out(metadata, body)
         start = self._at
         padded = _up(start + 8 + length) - start - 8
-        self._put(_CONTINUES + struct.pack("<i", padded) + metadata + bytes(padded - length))
+        self._put(CONTINUES + struct.pack("<i", padded) + metadata + bytes(padded - length))
         for part in parts:
             self._put(part)
             self._put(bytes(_up(len(part)) - len(part)))
@@ -67,12 +67,12 @@ class ArrowFile:
             for _ in self._blocks:
                 writer.write_batch(_empty(schema))
         model = bytes(sink.getvalue())
-        length = _int32(model, len(model) - 10)
+        length = int32(model, len(model) - 10)
         footer = bytearray(model[len(model) - 10 - length : len(model) - 10])
-        blocks = _vector(footer, _int32(footer, 0), _FOOTER_BATCHES)
+        blocks = vector(footer, int32(footer, 0), FOOTER_BATCHES)
         for k, block in enumerate(self._blocks):
-            _BLOCK.pack_into(footer, blocks + k * _BLOCK.size, *block)
-        self._put(_CONTINUES + bytes(4))  # the end of the batches
+            BLOCK.pack_into(footer, blocks + k * BLOCK.size, *block)
+        self._put(CONTINUES + bytes(4))  # the end of the batches
         self._put(footer + struct.pack("<i", len(footer)) + _MAGIC)
 
     def _put(self, data: Any) -> None:
@@ -82,19 +82,19 @@ class ArrowFile:
 
 def _laid_out(metadata: bytearray, body: memoryview) -> tuple[list[memoryview], int]:
     """The buffers of a message body in their order; their new offsets are written into the metadata."""
-    message = _int32(metadata, 0)
-    header = _follow(metadata, _field(metadata, message, _MESSAGE_HEADER))
-    buffers = _vector(metadata, header, _BATCH_BUFFERS)
-    count = _int32(metadata, buffers - 4)
+    message = int32(metadata, 0)
+    header = follow(metadata, field(metadata, message, MESSAGE_HEADER))
+    buffers = vector(metadata, header, BATCH_BUFFERS)
+    count = int32(metadata, buffers - 4)
     parts, at = [], 0
     for k in range(count):
-        offset, length = _BUFFER.unpack_from(metadata, buffers + k * _BUFFER.size)
-        _BUFFER.pack_into(metadata, buffers + k * _BUFFER.size, at, length)
+        offset, length = BUFFER.unpack_from(metadata, buffers + k * BUFFER.size)
+        BUFFER.pack_into(metadata, buffers + k * BUFFER.size, at, length)
         if length:
             parts.append(body[offset : offset + length])
             at += _up(length)
     if at:
-        struct.pack_into("<q", metadata, _field(metadata, message, _MESSAGE_BODY_LENGTH), at)
+        struct.pack_into("<q", metadata, field(metadata, message, _MESSAGE_BODY_LENGTH), at)
     return parts, at
 
 
@@ -106,22 +106,26 @@ def _up(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _int32(data: Any, at: int) -> int:
+def int32(data: Any, at: int) -> int:
+    """The number at a position."""
     number: int = struct.unpack_from("<i", data, at)[0]
     return number
 
 
-def _field(data: Any, table: int, number: int) -> int:
-    """The position of a field in a table of a flatbuffer."""
-    catalogue = table - _int32(data, table)
-    offset: int = struct.unpack_from("<H", data, catalogue + 4 + 2 * number)[0]
+def field(data: Any, table: int, number: int) -> int:
+    """The position of a field in a table of a flatbuffer; that of the table if it is left out."""
+    catalogue = table - int32(data, table)
+    place = catalogue + 4 + 2 * number
+    known = place + 2 <= catalogue + struct.unpack_from("<H", data, catalogue)[0]
+    offset: int = struct.unpack_from("<H", data, place)[0] if known else 0
     return table + offset
 
 
-def _follow(data: Any, at: int) -> int:
-    return at + _int32(data, at)
+def follow(data: Any, at: int) -> int:
+    """The position that an offset leads to."""
+    return at + int32(data, at)
 
 
-def _vector(data: Any, table: int, number: int) -> int:
+def vector(data: Any, table: int, number: int) -> int:
     """The position of the first element of a vector; their number stands right before it."""
-    return _follow(data, _field(data, table, number)) + 4
+    return follow(data, field(data, table, number)) + 4

@@ -26,6 +26,7 @@ import numpy as np
 
 from ....runtime.errors import InputError
 from ....runtime.paths import kind_of_path
+from ...memory import available_memory
 from ...table import Table, csr_over
 from .header import header_of
 
@@ -91,8 +92,8 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         pa = arrow()
         self.path = Path(path)
-        if kind_of_path(self.path) == "folder":
-            raise InputError(f"{self.path}: is a folder; give a file")
+        if (kind := kind_of_path(self.path)) in ("folder", "device"):
+            raise InputError(f"{self.path}: is a {kind}; give a file")
         try:
             self._reader = pa.ipc.open_file(pa.OSFile(os.fspath(path)))
             found = self._reader.schema
@@ -107,6 +108,9 @@ class Store:
             raise InputError(
                 f"{self.path}: its columns or batches are not those of a dualgap store; convert it anew"
             )
+        from .extents import Extents  # needs pyarrow
+
+        self.extents = Extents(self.path, self.header)
 
     @cached_property
     def starts(self) -> Any:
@@ -118,6 +122,7 @@ class Store:
         header = self.header
         first = int(self.starts[k])
         where = f"{self.path}: batch {k} (rows {first} to {first + header.batch_rows[k] - 1})"
+        self.extents.check(k, where)
         batch = sound_batch(self._reader, k, where, full=True)
         if any(column.null_count for column in batch.columns) or batch.num_rows != header.batch_rows[k]:
             raise InputError(
@@ -165,6 +170,11 @@ class Store:
     def read(self) -> Table:
         """All rows, in memory."""
         header = self.header
+        if self.extents.total > available_memory():
+            raise InputError(
+                f"{self.path}: {header.n} rows with {header.nnz} entries do not fit into memory; "
+                "train from disk (memory_budget=, --memory-budget)"
+            )
         try:
             values = np.empty(header.nnz, dtype=header.value_type)
             columns = np.empty(header.nnz, dtype=np.uint32)

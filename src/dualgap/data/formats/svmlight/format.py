@@ -32,6 +32,7 @@ class Svmlight:
             zero_based=options.zero_based,
             threads=options.threads,
             too_wide=options.too_wide,
+            label_sets=options.label_sets,
         )
 
     def scan(self, path: Path, options: ReadOptions) -> Iterator[Table]:
@@ -45,7 +46,7 @@ class Svmlight:
                     f"{shown(path)}: can be read only once, so say how its indices count, with --zero-based "
                     "yes or no"
                 )
-            zero_based = "yes" if counts_from_zero(path) else "no"
+            zero_based = "yes" if counts_from_zero(path, options.label_sets) else "no"
         return stream_svmlight(
             path,
             n_features=options.n_features,
@@ -53,6 +54,7 @@ class Svmlight:
             threads=options.threads,
             too_wide=options.too_wide,
             block=options.block,
+            label_sets=options.label_sets,
         )
 
     def feed(self, path: Path, options: ReadOptions) -> None:

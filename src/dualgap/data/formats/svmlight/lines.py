@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import NamedTuple, NoReturn
 
 from ...words import fault_of
@@ -53,10 +54,10 @@ def is_number(token: bytes) -> bool:
     return bool(_NUMBER.fullmatch(token))
 
 
-def parse_line(line: bytes, allowed: Range, *, words: bool = False) -> Row | None:
+def parse_line(line: bytes, allowed: Range, *, words: bool = False, sets: bool = False) -> Row | None:
     """The row of a line, or None if it is blank or a comment.
 
-    With ``words`` its label must be a word, and is returned as 0.
+    With ``words`` its label must be a word, with ``sets`` any number of labels; it is then returned as 0.
     """
     line, comment, _ = line.partition(b"#")
     odd = _CONTROL.search(line)
@@ -65,24 +66,27 @@ def parse_line(line: bytes, allowed: Range, *, words: bool = False) -> Row | Non
             f"byte 0x{odd[0][0]:02x} where text was expected; is this a binary file?",
             _column(line, odd.start()),
         )
-    tokens = list(_TOKEN.finditer(line))
-    if not tokens:
+    tokens = _TOKEN.finditer(line)  # one by one: a line may be long
+    first = next(tokens, None)
+    if first is None:
         return None
-    if b":" not in line:
-        _refuse_table(line, len(tokens))
+    if b":" not in line and not sets:
+        _refuse_table(line, len(line.split(None, 2)))
     place = 0
     seen: set[int] = set()
     indices, values = [], []
     try:
-        place = tokens[0].start()
-        label = _label(tokens[0][0], words)
-        if words and comment and tokens[0].end() == len(line):
+        place = first.start()
+        unlabelled = sets and b":" in first[0]
+        label = 0.0 if unlabelled else _label(first[0], words, sets)
+        if words and comment and first.end() == len(line) and not unlabelled:
             raise LineError(
-                f"label {_shown(tokens[0][0] + comment)} ends in a #, which begins a comment; put a blank "
+                f"label {_shown(first[0] + comment)} ends in a #, which begins a comment; put a blank "
                 "before it, or write the label without"
             )
-        grouped = len(tokens) > 1 and tokens[1][0].startswith(b"qid:")
-        for token in tokens[1 + grouped :]:
+        second = first if unlabelled else next(tokens, None)
+        grouped = second is not None and second[0].startswith(b"qid:")
+        for token in tokens if grouped or second is None else chain([second], tokens):
             place = token.start()
             index, value = _entry(token[0])
             if not allowed.low <= index <= allowed.high:
@@ -121,11 +125,14 @@ def _refuse_table(line: bytes, tokens: int) -> None:
     )
 
 
-def _label(token: bytes, words: bool) -> float:
+def _label(token: bytes, words: bool, sets: bool) -> float:
+    if sets:
+        check_set(token)
+        return 0.0
     if b"," in token:
         raise LineError(
-            f"{_shown(token)} is several labels; a row must have one: write one file for each label, with "
-            "1 where the row has it and -1 where not"
+            f"{_shown(token)} is several labels; a row must have one, unless task='multilabel' (convert "
+            "and inspect: --multilabel)"
         )
     if b":" in token:
         raise LineError(
@@ -156,6 +163,15 @@ def check_word(token: bytes) -> None:
         fault = "is not UTF-8 text; convert the file, with iconv -t UTF-8 for instance"
     if fault is not None:
         raise LineError(f"{what} {fault}")
+
+
+def check_set(token: bytes) -> None:
+    """Refuse labels with commas between them of which one is neither a number nor a word."""
+    for label in token.split(b",") if token else ():
+        if not label:
+            raise LineError(f"label {_shown(token)} has a comma with no label beside it; leave the comma out")
+        if not is_number(label):
+            check_word(label)
 
 
 def _refuse_label(token: bytes, what: str) -> NoReturn:

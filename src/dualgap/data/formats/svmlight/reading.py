@@ -6,7 +6,7 @@ indices in any order. ``qid:`` is ignored, and the result says so. Labels are nu
 
 Compiled code parses the pieces of a file, several at a time (``pieces``). It leaves a line with anything
 unusual in it to ``lines``, whose first purpose is to explain what is wrong. Both take exactly the same
-numbers: those of Python's ``float()``. ``words`` is the way to them for text whose labels are words.
+numbers: those of Python's ``float()``. ``words`` is the way to them for text whose labels are words or sets.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 
 from ....runtime.arrays import Offsets
 from ....runtime.errors import InputError
-from ...memory import available_memory
+from ...memory import available_memory, columns_take, widest
 from ...table import Table, csr_over
 from ...words import Vocabulary
 from .. import ZeroBased
@@ -31,7 +32,7 @@ from .lines import LineError, Range, parse_line
 from .pieces import HIGHEST, Part, PieceError, parse_piece
 from .words import has_words, parse_words
 
-_VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
+_SHARE = 0.8  # of the free memory that rows may take
 _MEND = "raise n_features (--n-features) or mend the line"
 
 
@@ -42,6 +43,7 @@ def read_svmlight(
     zero_based: ZeroBased = "auto",
     threads: int | None = None,
     too_wide: str = _MEND,
+    label_sets: bool = False,
 ) -> Table:
     """Read svmlight text, plain or compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``); ``-`` is the standard
     input.
@@ -58,6 +60,8 @@ def read_svmlight(
         How many parse; by default as many as the process may use. They make no difference to the result.
     too_wide : str
         What the error about an index beyond ``n_features`` tells the user to do.
+    label_sets : bool
+        A row may have any number of labels, with commas between them (``1,5,7``); ``y`` has them as text.
 
     Returns
     -------
@@ -67,10 +71,13 @@ def read_svmlight(
     """
     path = Path(path)
     allowed = _allowed(n_features, zero_based, too_wide)
-    found = _Gathered(shown(path))
-    for part, done in _parts(path, allowed, threads):
-        found.add(part, done)
-    return _assemble(path, found, n_features, zero_based, too_wide)
+    found = _Gathered(shown(path), int(_SHARE * available_memory()))
+    try:
+        for part, done in _parts(path, allowed, threads, sets=label_sets):
+            found.add(part, done)
+        return _assemble(path, found, n_features, zero_based, too_wide, label_sets)
+    except MemoryError:
+        raise found.too_many() from None
 
 
 def stream_svmlight(
@@ -81,6 +88,7 @@ def stream_svmlight(
     threads: int | None = None,
     too_wide: str = _MEND,
     block: int | None = None,
+    label_sets: bool = False,
 ) -> Iterator[Table]:
     """The rows of a file in blocks of some megabytes of text (``block`` bytes), in bounded memory.
 
@@ -92,7 +100,7 @@ def stream_svmlight(
     allowed = _allowed(n_features, zero_based, too_wide)
     base = int(zero_based == "no")
     row, line = 0, 1
-    for part, done in _parts(path, allowed, threads, block):
+    for part, done in _parts(path, allowed, threads, block, label_sets):
         columns = part.columns
         columns -= np.uint32(base)
         width = part.highest + 1 - base if n_features is None else n_features + int(zero_based == "auto")
@@ -112,18 +120,23 @@ def stream_svmlight(
         line += part.lines
 
 
-def counts_from_zero(path: Path) -> bool:
+def counts_from_zero(path: Path, label_sets: bool = False) -> bool:
     """Whether there is an index 0 in the text."""
-    return any(part.lowest == 0 for part, _ in _parts(path, _allowed(None, "auto", _MEND), None))
+    parts = _parts(path, _allowed(None, "auto", _MEND), sets=label_sets)
+    return any(part.lowest == 0 for part, _ in parts)
 
 
 def _parts(
-    path: Path, allowed: Range, threads: int | None = None, size: int | None = None
+    path: Path,
+    allowed: Range,
+    threads: int | None = None,
+    size: int | None = None,
+    sets: bool = False,
 ) -> Iterator[tuple[Part, float]]:
     """The pieces of a file, parsed in threads, in order; each with the share of the file read so far."""
     threads = threads or len(os.sched_getaffinity(0))
     line = 1
-    words: bool | None = None  # not known before the first row
+    words: bool | None = sets or None  # not known before the first row
     waiting: deque[tuple[Piece, Future[Part]]] = deque()
 
     def finished() -> tuple[Part, float]:
@@ -143,7 +156,7 @@ def _parts(
         try:
             for piece in pieces(path, size):
                 words = has_words(piece.text) if words is None else words
-                parse = parse_words if words else parse_piece
+                parse = partial(parse_words, sets=sets) if words else parse_piece
                 waiting.append((piece, pool.submit(parse, piece.text, allowed)))
                 if len(waiting) > threads or path == STDIN:
                     yield finished()
@@ -157,8 +170,8 @@ def _parts(
 class _Gathered:
     """The rows read so far, in arrays with room to spare (untouched memory takes no space)."""
 
-    def __init__(self, name: str) -> None:
-        self.words, self.name = Vocabulary(), name
+    def __init__(self, name: str, most: int) -> None:
+        self.words, self.name, self.most = Vocabulary(), name, most
         self.rows = self.entries = self.lines = self.qids = 0
         self.lowest, self.highest = HIGHEST + 1, -1
         self.labels, self.values = np.empty(0), np.empty(0)
@@ -168,6 +181,8 @@ class _Gathered:
     def add(self, part: Part, done: float) -> None:
         """Append the rows of the next piece."""
         rows, entries = self.rows + part.labels.size, self.entries + part.values.size
+        if 16 * rows + 12 * entries + 8 * (self.lines + part.lines - rows) > self.most:
+            raise self.too_many()
         for name, needed in (("labels", rows), ("ends", rows), ("columns", entries), ("values", entries)):
             array: Any = getattr(self, name)
             if array.size < needed:
@@ -181,6 +196,14 @@ class _Gathered:
         self.rows, self.entries, self.lines = rows, entries, self.lines + part.lines
         self.lowest, self.highest = min(self.lowest, part.lowest), max(self.highest, part.highest)
         self.qids += part.qids
+
+    def too_many(self) -> InputError:
+        """The error that memory does not hold them."""
+        return InputError(
+            f"{self.name}: its rows do not fit into memory ({self.rows:,} rows with {self.entries:,} entries "
+            f"in {self.lines:,} lines, and more to come); make a store of it with `dualgap convert`, which "
+            "can be trained from disk"
+        )
 
     def close(self) -> None:
         """Give back the room to spare."""
@@ -205,7 +228,7 @@ def _enlarged(array: Any, needed: int, done: float) -> Any:
 
 
 def _assemble(
-    path: Path, found: _Gathered, n_features: int | None, zero_based: ZeroBased, too_wide: str
+    path: Path, found: _Gathered, n_features: int | None, zero_based: ZeroBased, too_wide: str, sets: bool
 ) -> Table:
     if found.rows == 0:
         raise InputError(f"{shown(path)}: no rows in it, only blank lines or comments")
@@ -220,7 +243,9 @@ def _assemble(
     if n_features is not None and width > n_features:  # only now is it known that indices count from 0
         row = int(np.searchsorted(found.ends, np.argmax(found.columns >= n_features), side="right"))
         line = row + 1 + int(np.searchsorted(gaps, row, side="right"))
-        _complain_about(path, line, _allowed(n_features, "yes", too_wide), found.words.names is not None)
+        _complain_about(
+            path, line, _allowed(n_features, "yes", too_wide), found.words.names is not None, sets
+        )
     found.columns -= np.uint32(base)
     starts = np.concatenate([[0], found.ends])
     notes = []
@@ -246,7 +271,7 @@ def _qid_notes(qids: int) -> tuple[str, ...]:
     return (f"qid ignored on {qids} lines: rows are not grouped into queries",) if qids else ()
 
 
-def _complain_about(path: Path, line: int, allowed: Range, words: bool) -> None:
+def _complain_about(path: Path, line: int, allowed: Range, words: bool, sets: bool) -> None:
     """Raise the error for a line, with its column; the line is read again for that, where the file can be."""
     before = 0
     for piece in () if read_once(path) else pieces(path):
@@ -255,7 +280,8 @@ def _complain_about(path: Path, line: int, allowed: Range, words: bool) -> None:
             number = line - before - 1
             first = int(ends[number - 1]) + 1 if number else 0
             try:
-                parse_line(piece.text[first : ends[number]].tobytes(), allowed, words=words)
+                text = piece.text[first : ends[number]].tobytes()
+                parse_line(text, allowed, words=words, sets=sets)
             except LineError as error:
                 raise InputError(f"{path}, line {line}, column {error.column}: {error}") from None
             break
@@ -270,14 +296,12 @@ def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features!r} must be at least 1")
     base = int(zero_based != "yes")  # with "auto", the last index of text that counts from 1
-    widest = min(max(10**9, available_memory() // 2) // (8 * _VECTORS), HIGHEST)
+    most = min(widest(available_memory()), HIGHEST)
 
     def hugeness(width: int) -> str:
         return (
-            f"means {width} columns, which take about {8 * _VECTORS * width / 1e9:.3g} GB to train; "
-            "--n-features N "
-            "finds wrong indices (those beyond N), and hashing (index modulo 2**24, say) makes do with "
-            "fewer columns"
+            f"means {columns_take(width)}; --n-features N finds wrong indices (those beyond N), and hashing "
+            "(index modulo 2**24, say) makes do with fewer columns"
         )
 
     def complaint(index: int) -> str:
@@ -287,6 +311,6 @@ def _allowed(n_features: int | None, zero_based: str, too_wide: str) -> Range:
             return f"index {index} is beyond the {n_features} features; {too_wide}"
         return f"index {index} {hugeness(index + 1 - base)}"
 
-    if n_features is not None and n_features > widest:
+    if n_features is not None and n_features > most:
         raise InputError(f"n_features={n_features} {hugeness(n_features)}")
-    return Range(int(zero_based == "no"), (n_features or widest) - 1 + base, complaint)
+    return Range(int(zero_based == "no"), (n_features or most) - 1 + base, complaint)

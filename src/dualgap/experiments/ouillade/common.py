@@ -1,0 +1,153 @@
+"""What the experiments of this paper share: its data sets, its algorithms, and curves of their own points.
+
+All of them have lam = 1/n, no bias, and the hinge loss in every objective, also where ``asdca`` trains with a
+smooth version of it (gamma = 1, as in section 2.5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import generated
+from ..lab import Lab
+from ..report import Curve
+from ..sets import Rows
+
+SIMULATED, GENOMIC, SKIN = "simulated", "genomic", "skin"
+TRAINING = 1000  # rows of the simulated set, of which as many again are held out
+
+
+class Algorithm(NamedTuple):
+    """A solver with its options, as the paper calls it."""
+
+    label: str
+    solver: str
+    options: dict[str, Any]
+    batch: int = 1  # rows a step
+
+
+def algorithms(batch: int) -> list[Algorithm]:
+    """The four vanilla versions of section 4.2."""
+    return [
+        Algorithm("SDCA", "sdca", {"order": "random"}),
+        Algorithm("PEGASOS", "pegasos", {}),
+        Algorithm("ASDCA", "asdca", {"m": batch, "gamma": "1"}, batch),
+        Algorithm("mini-batch PEGASOS", "pegasos", {"k": batch, "sampling": "distinct"}, batch),
+    ]
+
+
+def simulated(lab: Lab) -> tuple[Rows, Rows, Any]:
+    """Training rows, held-out rows, and the vector behind their labels."""
+    n = 400 if lab.quick else TRAINING
+    X, y, beta = generated.simulated(2 * n, seed=0)
+    name = f"simulated ({n} x 10)"
+    note = "labels by the sign of <beta, x> plus Gaussian noise; as many rows again held out"
+    return lab.given(Rows(name, X[:n], y[:n], note)), Rows(name, X[n:], y[n:]), beta
+
+
+def genomic(lab: Lab) -> Rows:
+    """A stand-in for the 184 x 4,654 genes, whose labelled part cannot be had whole."""
+    if lab.quick:
+        return lab.given(Rows("genomic-like (60 x 400, generated)", *generated.genomic_like(60, 400)))
+    rows = lab.rows("prostate-ge")
+    # Gene expression comes in counts of thousands: columns of unit variance are what this field trains on.
+    X = np.asarray(rows.X.toarray() if not isinstance(rows.X, np.ndarray) else rows.X)
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
+    note = f"{rows.note}; standardised columns; it stands for the 184 x 4,654 genomic set".lstrip("; ")
+    return lab.given(Rows(rows.name, X, rows.y, note))
+
+
+def skin(lab: Lab) -> Rows:
+    """The Skin Segmentation set, 245,057 x 3, raw values from 0 to 255."""
+    return lab.rows("skin", 4000)
+
+
+class Run(NamedTuple):
+    """The objective of an algorithm's own point, step by step."""
+
+    label: str
+    iterations: list[float]  # steps, each of one batch
+    primal: list[float]  # of the point that the algorithm would return, in mean form
+    coef: list[float]  # in the end
+
+    def excess(self, optimum: float) -> list[float]:
+        """Relative to the optimum, from below by its certificate."""
+        return [max(value / optimum - 1.0, 1e-12) for value in self.primal]
+
+    def reaches(self, optimum: float, accuracy: float) -> float:
+        """The first iteration within an accuracy of the optimum; inf if there is none."""
+        places = zip(self.iterations, self.excess(optimum), strict=True)
+        return next((iteration for iteration, excess in places if excess <= accuracy), math.inf)
+
+    def level(self, optimum: float) -> float:
+        """Where it is in the end: the median excess of the last quarter of the run, as the curves wiggle."""
+        return float(np.median(self.excess(optimum)[-max(1, len(self.primal) // 4) :]))
+
+
+def run(
+    lab: Lab,
+    rows: Rows,
+    algorithm: Algorithm,
+    *,
+    epochs: float,
+    every: int = 1,
+    lam: float | None = None,
+    seed: int = 0,
+) -> Run:
+    """Train and keep the objective of the own point after every so many steps."""
+    strength = 1.0 / rows.n if lam is None else lam
+    key = {
+        "trace": rows.name,
+        "rows": rows.n,
+        "solver": algorithm.solver,
+        **algorithm.options,
+        "epochs": epochs,
+        "every": every,
+        "lam": strength,
+        "seed": seed,
+    }
+
+    def measure() -> dict[str, list[float]]:
+        polish = {"polish": 0} if algorithm.solver == "pegasos" else {}  # nobody looks at its lower bound
+        outcome = lab.fit(
+            rows,
+            lam=strength,
+            solver=algorithm.solver,
+            tol=0.0,
+            stall=None,
+            output="last",
+            max_epochs=epochs,
+            record_every=every * algorithm.batch,
+            seed=seed,
+            **polish,
+            **algorithm.options,
+        )
+        records = [record for record in outcome.trace if record.kind == "certified"]
+        return {
+            "iterations": [record.visits / algorithm.batch for record in records],
+            "primal": [record.current.primal for record in records],
+            "coef": outcome.coef.tolist() if outcome.coef.size <= 10 else [],
+        }
+
+    return Run(algorithm.label, **lab.once(key, measure))
+
+
+def count(iterations: float) -> int | str:
+    """A number of iterations as a table has it."""
+    return "not reached" if math.isinf(iterations) else round(iterations)
+
+
+def curves(runs: Sequence[Run], optimum: float | None = None, per: float = 1.0) -> list[Curve]:
+    """The runs as curves of the objective, or of how far it is above the optimum."""
+    return [
+        Curve(
+            one.label,
+            [i / per for i in one.iterations],
+            one.primal if optimum is None else one.excess(optimum),
+        )
+        for one in runs
+    ]

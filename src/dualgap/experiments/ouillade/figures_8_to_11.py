@@ -1,0 +1,64 @@
+"""Figures 8 to 11: the influence of lam on each of the four algorithms (genomic data)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..lab import Lab
+from ..report import Curve, Figure, Panel, Report, Table, judged, sooner
+from . import common
+
+FACTORS = (0.1, 1.0, 10.0, 100.0)  # of lam = 1/n
+ACCURACY = 0.05
+
+
+def run(lab: Lab) -> Report:
+    """Run the four algorithms for four values of lam."""
+    rows = common.genomic(lab)
+    epochs = 4.0 if lab.quick else 30.0
+    panels, table = [], []
+    ends: list[bool | None] = []
+    rising: list[bool] = []
+    for number, algorithm in enumerate(common.algorithms(8), start=8):
+        curves, reached, values = [], [], []
+        for factor in FACTORS:
+            lam = factor / rows.n
+            optimum = lab.optimum(rows, lam=lam)
+            one = common.run(lab, rows, algorithm, epochs=epochs, lam=lam)
+            curves.append(Curve(f"lam = {factor:g}/n", one.iterations, one.primal))
+            reached.append(one.reaches(optimum, ACCURACY))
+            values.append(float(np.median(one.primal[-len(one.primal) // 4 :])))
+            table.append(
+                [
+                    algorithm.label,
+                    f"{factor:g}/n",
+                    common.count(reached[-1]),
+                    values[-1],
+                    optimum,
+                ]
+            )
+        ends.append(sooner(reached[-1], min(reached[:-1])))
+        rising.append(values == sorted(values))
+        panels.append(Panel(f"Figure {number}: {algorithm.label}", "iterations", "P", curves, "log", "log"))
+    claims = (
+        judged(
+            "the higher lam, the faster convergence",
+            ends,
+            f"the largest lam arrives first for {sum(map(bool, ends))} of 4 algorithms",
+        ),
+        judged("the final objective rises with lam", rising, f"for {sum(rising)} of 4 algorithms"),
+    )
+    return Report(
+        claims,
+        (
+            Table(
+                f"Iterations until within {ACCURACY:.0%} of the optimum, and the objective in the end",
+                ("algorithm", "lam", "iterations", "P in the end", "optimum"),
+                table,
+                "The paper does not say which values of lam it took.",
+            ),
+        ),
+        (Figure("ouillade-figures-8-to-11", "The objective for four values of lam", panels),),
+        (),
+        lab.data,
+    )

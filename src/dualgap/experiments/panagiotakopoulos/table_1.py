@@ -1,0 +1,94 @@
+"""Table 1: the epochs that SGD-s needs to a relative accuracy of 1e-5 (C = 0.1), with both bounds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ..lab import Lab
+from ..report import Cell, Report, Table, judged
+from ..sets import Rows
+from . import common
+
+C = 0.1
+PAPER = {  # T, J, L
+    "Adult": (208_174, 1149.904, 1149.893),
+    "Web": (16_849, 755.1139, 755.1064),
+    "Physics": (13_668, 4995.139, 4995.089),
+    "Realsim": (4209, 1437.315, 1437.301),
+    "News20": (2178, 902.5611, 902.5521),
+    "Webspam": (27_680, 8284.781, 8284.698),
+    "Covertype": (712_648, 36427.52, 36427.16),
+    "C11": (5670, 5174.432, 5174.381),
+    "CCAT": (7987, 12114.29, 12114.17),
+}
+LOOSER = {"covtype": 1e-3}  # 700,000 epochs of 7 million entries are days
+COEFFICIENTS = (2.0, 4.0, 8.0)  # f, raised until the epochs settle
+
+
+def run(lab: Lab) -> Report:
+    """SGD-s by the paper's rule on every set at hand."""
+    table: list[list[Cell]] = []
+    agreement: list[bool] = []
+    said: list[str] = []
+    for row in common.sets(lab):
+        own = row.stands_for == ""
+        theirs: tuple[Cell, ...] = PAPER[row.name] if own else (None, None, None)
+        if row.rows is None:
+            table.append([common.heading(row), None, None, None, None, None, *theirs])
+            continue
+        epsilon = 1e-2 if lab.quick else LOOSER.get(row.rows.name, 1e-5)
+        found = settle(lab, row.rows, epsilon)
+        table.append(
+            [
+                common.heading(row),
+                f"{epsilon:g}",
+                found["f"],
+                round(found["T"]),
+                found["J"],
+                found["L"],
+                *theirs,
+            ]
+        )
+        if own and epsilon == 1e-5:
+            T, J, L = PAPER[row.name]
+            agreement += [abs(found["J"] / J - 1.0) <= 2e-5, abs(found["L"] / L - 1.0) <= 2e-5]
+            said.append(f"{row.name}: T {found['T']:,.0f} (theirs {T:,}), J {found['J']:.7g} ({J:.7g})")
+    claims = (
+        judged(
+            "SGD-s obtains extremely accurate solutions: it closes the gap to 1e-5, at the same optimum",
+            agreement or None,
+            "; ".join(said) or "run in full on real data only",
+        ),
+    )
+    header = ("data", "epsilon", "f", "T", "J", "L", "T, paper", "J, paper", "L, paper")
+    note = "J and L in C-form, without bias. f is raised until the epochs do not change any more."
+    return Report(claims, (Table("Table 1", header, table, note),), (), remarks(), lab.data)
+
+
+def remarks() -> tuple[str, ...]:
+    """What differs from the paper."""
+    return (
+        "Covertype is run to 1e-3 only: the paper's 712,648 epochs of 6.9 million entries would take days.",
+        "Epochs depend on the random permutations; a percent or two from seed to seed is usual.",
+    )
+
+
+def settle(lab: Lab, rows: Rows, epsilon: float) -> dict[str, Any]:
+    """SGD-s with larger and larger f, until the number of epochs is that of the last one."""
+    last: dict[str, Any] = {}
+    for f in COEFFICIENTS:
+        key = {"table-1": rows.name, "rows": rows.n, "epsilon": epsilon, "f": f}
+        found = lab.once(key, partial(_sgd_s, lab, rows, epsilon, f))
+        if last and found["T"] >= last["T"]:
+            return last
+        last = found
+    return last
+
+
+def _sgd_s(lab: Lab, rows: Rows, epsilon: float, f: float) -> dict[str, float]:
+    outcome = lab.fit(
+        rows, C=C, solver="sgd-s", epsilon=epsilon, f=f, tol=0.0, stall=None, max_epochs=None, output="last"
+    )
+    own = outcome.trace[-1].current
+    return {"f": f, "T": outcome.epochs, "J": own.primal, "L": own.dual}

@@ -1,0 +1,66 @@
+"""Figures as PNG files. matplotlib is imported here and nowhere else in this package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..runtime.errors import InputError
+from .report import Figure, Panel
+
+# Okabe and Ito's colours, which people of every colour vision can tell apart; markers say the same once more
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D1F")
+WIDTH, HEIGHT = 5.4, 3.8  # of one panel, in inches
+
+
+def _plotting() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise InputError("figures need matplotlib: pip install matplotlib, or --no-figures") from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _draw(axes: Any, panel: Panel) -> None:
+    for number, curve in enumerate(panel.curves):
+        axes.plot(
+            curve.x,
+            curve.y,
+            "--" if curve.dashed else "-",
+            color=COLOURS[number % len(COLOURS)],
+            marker=curve.marker or None,
+            markersize=4,
+            linewidth=1.3,
+            label=curve.label,
+        )
+    for name, value in panel.levels.items():
+        axes.axhline(value, color="#555555", linewidth=0.9, linestyle=":", label=name)
+    axes.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
+    axes.set_xscale(panel.xscale)
+    axes.set_yscale(panel.yscale)
+    axes.grid(True, which="major", alpha=0.25)
+    axes.legend(fontsize=8, framealpha=0.9)
+
+
+def draw(figure: Figure, folder: Path) -> Path:
+    """The figure as a file of its name."""
+    plotting = _plotting()
+    columns = min(len(figure.panels), 2)
+    rows = -(-len(figure.panels) // columns)
+    made, grid = plotting.subplots(
+        rows, columns, figsize=(WIDTH * columns, HEIGHT * rows), squeeze=False, layout="constrained"
+    )
+    for number in range(rows * columns):
+        axes = grid[number // columns][number % columns]
+        if number < len(figure.panels):
+            _draw(axes, figure.panels[number])
+        else:
+            axes.set_axis_off()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{figure.name}.png"
+    made.savefig(path, dpi=110)
+    plotting.close(made)
+    return path

@@ -1,0 +1,123 @@
+"""What an experiment reports: tables, figures, claims and remarks, all of them plain data.
+
+A report is saved as JSON, so that one page can be made of all of them whenever one was run again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["holds", "holds in part", "does not hold here", "not settled here"]
+Cell = str | float | int | None
+Scale = Literal["linear", "log"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a header; None is a cell without a figure."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a figure; ``dashed`` and ``marker`` say what colour alone must not."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    dashed: bool = False
+    marker: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. ``levels`` are horizontal lines with a name, such as an optimum."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    curves: Sequence[Curve]
+    xscale: Scale = "linear"
+    yscale: Scale = "linear"
+    levels: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels side by side, and the sentence below them; ``name`` is that of its file."""
+
+    name: str
+    caption: str
+    panels: Sequence[Panel]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper, whether it holds here, and what shows it."""
+
+    text: str
+    verdict: Verdict
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one experiment found. ``remarks`` are sentences on every difference from the paper."""
+
+    claims: Sequence[Claim] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    remarks: Sequence[str] = ()
+    data: Sequence[str] = ()  # the sets used, and what they stand for
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, saved: dict[str, Any]) -> Report:
+        """From JSON."""
+        figures = [
+            Figure(
+                item["name"],
+                item["caption"],
+                [
+                    Panel(**{**panel, "curves": [Curve(**curve) for curve in panel["curves"]]})
+                    for panel in item["panels"]
+                ],
+            )
+            for item in saved["figures"]
+        ]
+        return cls(
+            [Claim(**item) for item in saved["claims"]],
+            [Table(**item) for item in saved["tables"]],
+            figures,
+            saved["remarks"],
+            saved["data"],
+        )
+
+
+def judged(text: str, found: bool | Sequence[bool | None] | None, evidence: str) -> Claim:
+    """A claim that holds where all parts of it were found, in part where some were; None: not settled."""
+    parts = [found] if found is None or isinstance(found, bool) else list(found)
+    settled = [part for part in parts if part is not None]
+    verdict: Verdict
+    if not settled:
+        verdict = "not settled here"
+    elif all(settled):
+        verdict = "holds" if len(settled) == len(parts) else "holds in part"
+    else:
+        verdict = "holds in part" if any(settled) else "does not hold here"
+    return Claim(text, verdict, evidence)
+
+
+def sooner(one: float, other: float, within: float = 1.0) -> bool | None:
+    """Whether one count is at most ``within`` times another; None where both are infinite."""
+    return None if math.isinf(one) and math.isinf(other) else one <= within * other

@@ -1,0 +1,1 @@
+"""Rupnik (2008): an overview of Pegasos, on Reuters documents."""

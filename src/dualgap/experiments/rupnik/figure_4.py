@@ -1,0 +1,70 @@
+"""Figure 4: batches of k rows against iterations T where k T is fixed, and the variant that holds t."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from ..lab import Lab
+from ..report import Cell, Curve, Figure, Panel, Report, Table, judged
+from . import common
+
+SIZES = (1, 4, 16, 64, 256, 1024, 4096, 16384)
+WORK = (200_000, 800_000, 3_200_000)  # rows read, k T
+
+
+def run(lab: Lab) -> Report:
+    """The objective in the end for every k, at three amounts of work, as published and with t held."""
+    split = common.documents(lab)
+    optimum = lab.optimum(split.training, lam=common.LAM)
+    sizes, work = ((1, 8, 64), (2000, 8000)) if lab.quick else (SIZES, WORK)
+    table: list[list[Cell]] = []
+    curves: dict[bool, list[Curve]] = {False: [], True: []}
+    found: dict[tuple[bool, int], list[float]] = {}
+    for held in (False, True):
+        for rows in work:
+            ends = []
+            for k in sizes:
+                T = max(1, rows // k)
+                one = common.pegasos(lab, split, k, T, every=T, skip_lossless=held)
+                ends.append(one.primal[-1] / optimum - 1.0)
+                table.append(["t held" if held else "as published", rows, k, T, ends[-1]])
+            found[held, rows] = ends
+            curves[held].append(Curve(f"kT = {rows:,}", [float(k) for k in sizes], ends, marker="o"))
+    claims = (
+        judged(
+            "more work is better: a curve of larger kT lies below one of smaller kT",
+            [
+                more < less
+                for before, after in pairwise(work)
+                for less, more in zip(found[False, before], found[False, after], strict=True)
+            ],
+            "by k, at each of the three amounts of work",
+        ),
+        judged(
+            "k = 1 is slower than larger k at the same kT",
+            [found[False, rows][0] > min(found[False, rows]) for rows in work],
+            "; ".join(
+                f"kT = {rows:,}: {found[False, rows][0]:.3g} at k = 1, {min(found[False, rows]):.3g} at best"
+                for rows in work
+            ),
+        ),
+        judged(
+            "not to increase t where a batch has no loss improves k = 1",
+            [found[True, rows][0] < found[False, rows][0] for rows in work],
+            "; ".join(
+                f"kT = {rows:,}: {found[False, rows][0]:.3g}, t held {found[True, rows][0]:.3g}"
+                for rows in work
+            ),
+        ),
+    )
+    panels = [
+        Panel(title, "k", "P / P* - 1", curves[held], "log", "log")
+        for title, held in (("as published", False), ("t held where a batch has no loss", True))
+    ]
+    return Report(
+        claims,
+        (Table("The objective in the end, above the optimum", ("variant", "kT", "k", "T", "excess"), table),),
+        (Figure("rupnik-figure-4", "Batch size against iterations at equal work", panels),),
+        (),
+        lab.data,
+    )

@@ -1,0 +1,136 @@
+"""What the experiments of this lecture share: rows of the shape of its four sets, on disk, and runs on them.
+
+    ocr        3.5 M x 1,156, dense, 45 GB            here: fewer rows and columns, dense
+    dna        50 M x 800, a quarter full, 63 GB      three positives in a thousand
+    webspam-t  0.35 M x 16.6 M, 20 GB                 long sparse rows, very many columns
+    kddb       20 M x 29.9 M, 4.8 GB                  short sparse rows, very many columns
+
+None of them is at hand: all rows are generated. What decides between the methods is the share of the rows
+that fits into memory, which is the same here.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...api import fit
+from ...data.formats.arrow.writing import write_store
+from ..lab import Lab
+from ..report import Curve
+from ..sets import Rows
+
+C = 1.0
+MEBIBYTE = 2**20
+
+
+class Shape(NamedTuple):
+    """A generated set: rows, columns, entries a row, and the share of positive labels."""
+
+    name: str
+    n: int
+    d: int
+    entries: int
+    positive: float
+    seed: int
+
+
+FULL = (
+    Shape("ocr-like", 60_000, 256, 256, 0.49, 1),
+    Shape("dna-like", 400_000, 200, 50, 0.003, 2),
+    Shape("webspam-like", 20_000, 1_000_000, 400, 0.6, 3),
+    Shape("kddb-like", 400_000, 1_000_000, 12, 0.86, 4),
+)
+QUICK = (Shape("ocr-like", 1200, 40, 40, 0.49, 1), Shape("kddb-like", 3000, 2000, 8, 0.86, 4))
+
+
+def shapes(lab: Lab) -> tuple[Shape, ...]:
+    """The sets of a sitting."""
+    return QUICK if lab.quick else FULL
+
+
+def rows_of(lab: Lab, shape: Shape) -> Rows:
+    """Rows of a shape, generated; text-like ones have columns by Zipf's law."""
+    rng = np.random.default_rng(shape.seed)
+    X: Any
+    if shape.entries == shape.d:
+        X = rng.normal(size=(shape.n, shape.d)).astype(np.float32)
+    else:
+        row = np.repeat(np.arange(shape.n), shape.entries)
+        share = rng.random(row.size) ** (1.0 if shape.d < 10_000 else 3.0)
+        column = (share * shape.d).astype(np.int64)
+        values = rng.random(row.size).astype(np.float32) + 0.5
+        X = sp.csr_matrix((values, (row, column)), shape=(shape.n, shape.d))
+        X.sum_duplicates()
+        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+        X = sp.csr_matrix(sp.diags_array((1.0 / norms).astype(np.float32)) @ X)
+    score = X @ rng.normal(size=shape.d).astype(np.float32)
+    score = score + 0.7 * float(np.std(score)) * rng.normal(size=shape.n)
+    y = np.where(score > np.quantile(score, 1.0 - shape.positive), 1.0, -1.0)
+    return lab.given(Rows(shape.name, X, y, f"{shape.n:,} x {shape.d:,}, generated"))
+
+
+@contextmanager
+def stored(rows: Rows) -> Iterator[Path]:
+    """The rows in a store on disk, shuffled as stores are, for as long as they are needed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.arrow"
+        write_store(path, rows.X, rows.y)
+        yield path
+
+
+class Run(NamedTuple):
+    """How far above the optimum the best model was, by passes over the disk and by seconds."""
+
+    passes: list[float]
+    seconds: list[float]
+    excess: list[float]
+
+    def reaches(self, accuracy: float) -> float:
+        """Passes until the objective is within an accuracy; inf if it never is."""
+        places = zip(self.passes, self.excess, strict=True)
+        return next((when for when, value in places if value <= accuracy), math.inf)
+
+    def curve(self, label: str, by: str = "passes", dashed: bool = False) -> Curve:
+        """As a line of a figure."""
+        return Curve(
+            label,
+            self.passes if by == "passes" else self.seconds,
+            [max(e, 1e-9) for e in self.excess],
+            dashed,
+        )
+
+
+def run(lab: Lab, rows: Rows, path: Path, solver: str, optimum: float, epochs: float, **options: Any) -> Run:
+    """Train from disk in lockstep where that can be had, so that passes are the same each time."""
+    key = {"disk": rows.name, "rows": rows.n, "solver": solver, "epochs": epochs, **options}
+
+    def measure() -> dict[str, list[float]]:
+        lab.tell(f"{rows.name} from disk: {solver} {options}")
+        budget = max(8 * MEBIBYTE, path.stat().st_size)
+        outcome = fit(
+            path,
+            C=C,
+            solver=solver,
+            in_memory=False,
+            memory_budget=budget,
+            tol=1e-4,
+            stall=None,
+            max_epochs=epochs,
+            **options,
+        )
+        records = [record for record in outcome.trace if record.kind == "certified"]
+        return {
+            "passes": [float(record.passes or 0.0) for record in records],
+            "seconds": [record.seconds for record in records],
+            "excess": [record.certificate.primal / optimum - 1.0 for record in records],
+        }
+
+    return Run(**lab.once(key, measure))

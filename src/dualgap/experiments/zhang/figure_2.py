@@ -1,0 +1,65 @@
+"""Figure 2: the perceptron against SGD with the hinge loss and no regulariser, averaged or not."""
+
+from __future__ import annotations
+
+from ..lab import Lab
+from ..report import Cell, Figure, Panel, Report, Table, judged
+from . import common
+from .common import Method
+
+
+def run(lab: Lab) -> Report:
+    """Four methods by passes over the data."""
+    found = common.collection(lab)
+    epochs = 12 if lab.quick else 60
+    methods = [
+        Method("perceptron", "perceptron", "hinge", {}, marker="x"),
+        Method("averaged perceptron", "perceptron", "hinge", {"averaged": True}, True, "x"),
+        common.sgd("SGD, hinge loss", "hinge", marker="o"),
+        common.sgd("averaged SGD, hinge loss", "hinge", averaged=True, marker="o"),
+    ]
+    runs = {method.label: common.levels(lab, found, method, epochs) for method in methods}
+    table: list[list[Cell]] = [
+        [label, *levels.best, 100.0 * levels.each[-1], 100.0 * max(levels.pooled)]
+        for label, levels in runs.items()
+    ]
+    best = {label: levels.best[0] for label, levels in runs.items()}
+    gain = {label: best[f"averaged {label}"] - best[label] for label in ("perceptron", "SGD, hinge loss")}
+    late = [runs[label].each[-1] for label in ("perceptron", "averaged perceptron")]
+    early = [runs[label].each[0] for label in ("perceptron", "averaged perceptron")]
+    claims = (
+        judged(
+            "perceptron-based methods are clearly inferior to SGD with the hinge loss",
+            [
+                best["perceptron"] < best["SGD, hinge loss"],
+                best["averaged perceptron"] < best["averaged SGD, hinge loss"],
+            ],
+            "; ".join(f"{label} {value:.1f}%" for label, value in best.items()),
+        ),
+        judged(
+            "averaged and plain perceptron become alike in the end",
+            abs(late[1] - late[0]) < abs(early[1] - early[0]),
+            f"{100 * abs(early[1] - early[0]):.1f} points apart after one pass, "
+            f"{100 * abs(late[1] - late[0]):.1f} in the end",
+        ),
+        judged(
+            "averaging matters much less for SGD with a small learning rate than for the perceptron",
+            gain["SGD, hinge loss"] < gain["perceptron"],
+            f"{gain['SGD, hinge loss']:+.1f} points, for the perceptron {gain['perceptron']:+.1f}",
+        ),
+    )
+    curves = [runs[method.label].curve(method) for method in methods]
+    header = ("method", "best BEP, %", "after passes", "BEP in the end, %", "best, one threshold, %")
+    return Report(
+        claims,
+        (Table("Micro-averaged break-even points on test documents", header, table),),
+        (
+            Figure(
+                "zhang-figure-2",
+                f"Perceptron and SGD with the hinge loss on {found.name}, eta = {common.ETA}",
+                [Panel(found.name, "passes over the data", "break-even point, %", curves, "log")],
+            ),
+        ),
+        (),
+        lab.data,
+    )

@@ -1,0 +1,151 @@
+"""The experiments, quickly and on generated data: they run, and what cannot flicker is as the papers say."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dualgap import InputError
+from dualgap.cli import main
+from dualgap.experiments import EXPERIMENTS, PAPERS, chosen, page
+from dualgap.experiments.lab import Lab
+from dualgap.experiments.report import Claim, Curve, Figure, Panel, Report, Table, judged, sooner
+
+REPORT = Report(
+    (Claim("a | b", "holds", "seen"),),
+    (Table("T", ("x", "y"), [["one", 1.23456], [None, 10_000]], "a note"),),
+    (
+        Figure(
+            "fig",
+            "a caption",
+            [Panel("p", "epochs", "P", [Curve("c", [1.0, 2.0], [3.0, 0.3])], yscale="log")],
+        ),
+    ),
+    ("a remark",),
+    ("some rows",),
+)
+
+
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch):
+    monkeypatch.delenv("DUALGAP_DATA", raising=False)
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """Each experiment is run once."""
+    found: dict[str, Report] = {}
+
+    def get(name):
+        if name not in found:
+            found[name] = EXPERIMENTS[name].run(Lab(quick=True))
+        return found[name]
+
+    return get
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_runs_without_any_data(name, reports):
+    report = reports(name)
+    assert report.claims
+    assert report.tables or report.figures
+    assert report.data
+    for table in report.tables:
+        assert all(len(row) == len(table.header) for row in table.rows)
+    for figure in report.figures:
+        for panel in figure.panels:
+            for curve in panel.curves:
+                assert len(curve.x) == len(curve.y)
+                assert np.isfinite(curve.y).all()
+    assert Report.of(json.loads(json.dumps(report.as_dict()))).as_dict() == json.loads(
+        json.dumps(report.as_dict())
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "ouillade-table-2"])
+def test_data_that_are_missing_are_named(name, reports):
+    said = " ".join(reports(name).data)
+    assert "generated" in said or "labels by the sign" in said
+
+
+def test_verdicts():
+    assert judged("", True, "").verdict == "holds"
+    assert judged("", [True, False], "").verdict == "holds in part"
+    assert judged("", [True, None], "").verdict == "holds in part"
+    assert judged("", [False, None], "").verdict == "does not hold here"
+    assert judged("", [None, None], "").verdict == judged("", None, "").verdict == "not settled here"
+    assert sooner(1.0, math.inf)
+    assert not sooner(math.inf, 1.0)
+    assert sooner(math.inf, math.inf) is None
+
+
+def test_a_page_is_made_of_what_a_folder_holds(tmp_path):
+    experiment = next(iter(EXPERIMENTS.values()))
+    page.save(tmp_path, experiment, REPORT)
+    assert page.load(tmp_path)[experiment.name].report.as_dict() == json.loads(json.dumps(REPORT.as_dict()))
+    page.write(tmp_path)
+    text, html = (tmp_path / "RESULTS.md").read_text(), (tmp_path / "index.html").read_text()
+    for part in ("a caption", "a note", "a remark", "some rows", PAPERS[experiment.paper], "1.235", "10,000"):
+        assert part in text
+        assert part in html
+    assert "a \\| b" in text
+    assert "figures/fig.png" in text
+
+
+def test_measurements_are_kept_and_not_made_twice(tmp_path):
+    calls = []
+
+    def measure():
+        calls.append(1)
+        return {"T": 3}
+
+    for _ in range(2):
+        assert Lab(quick=False, kept=tmp_path).once({"a": 1}, measure) == {"T": 3}
+    assert len(calls) == 1
+    Lab(quick=False, kept=tmp_path).once({"a": 2}, measure)
+    assert len(calls) == 2
+
+
+def test_a_figure_has_its_lines_labels_and_scales(tmp_path):
+    from matplotlib import image
+
+    from dualgap.experiments.pictures import draw
+
+    picture = image.imread(draw(REPORT.figures[0], tmp_path))
+    assert picture.shape[0] > 300
+    assert np.unique(picture[..., :3].reshape(-1, 3), axis=0).shape[0] > 10
+
+
+def test_experiments_are_chosen_by_name_or_paper():
+    assert [item.name for item in chosen(["ouillade-table-2"])] == ["ouillade-table-2"]
+    assert {item.paper for item in chosen(["rupnik"])} == {"rupnik"}
+    assert len(chosen([])) == len(EXPERIMENTS)
+    with pytest.raises(InputError, match="unknown experiment 'rupnick'"):
+        chosen(["rupnick"])
+
+
+def test_the_command_writes_a_page(tmp_path, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "ouillade-rates", "--quick", "-o", str(tmp_path)])
+    assert end.value.code == 0
+    assert (tmp_path / "quick" / "figures" / "ouillade-rates.png").is_file()
+    assert "ouillade-rates" in (tmp_path / "quick" / "RESULTS.md").read_text()
+    assert "RESULTS.md" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["reproduce", "--list"])
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in EXPERIMENTS)
+
+
+def test_the_shape_of_curves(reports):
+    """Pegasos begins far above SDCA and comes down; larger work is better."""
+    simulated = reports("ouillade-figures-1-to-3").figures[0].panels[0]
+    curves = {curve.label: curve for curve in simulated.curves}
+    assert curves["PEGASOS"].y[0] > 10.0 * curves["SDCA"].y[0]
+    assert curves["PEGASOS"].y[-1] < 0.1 * curves["PEGASOS"].y[0]
+    assert curves["mini-batch PEGASOS"].y[0] < curves["PEGASOS"].y[0]
+    work = reports("rupnik-figure-4").figures[0].panels[0].curves
+    assert all(more < less for less, more in zip(work[0].y, work[-1].y, strict=True))
