@@ -31,7 +31,7 @@ from .training.patience import GapIsRounding, NotImproving, Stalled
 from .training.solver import AnySolver
 from .training.stopping import Rules
 from .training.validation import METRICS, Validation
-from .warm_starts import run_to_resume, starting_point
+from .warm_starts import run_to_resume, second_order_first, starting_point
 
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
 
@@ -66,10 +66,12 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
         *("validation", "metric", "task"),
     ]
     limits = Limits(**{name: given[name] for name in Limits._fields})
+    resume = run_to_resume(given["resume"], given["warm"])
     task = prepare(
         data_of(given),
         limits=limits,
         arguments=set(given) - {"options"},
+        second_first=second_order_first(given["warm"], resume),
         **{name: given[name] for name in names},
     )
     rules, problem = task.rules, task.problem
@@ -94,7 +96,7 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
         measures=[_measure(each) for each in measures],
         validate=task.validate,
         warm=starting_point(given["warm"], task.classes, problem),
-        resume=run_to_resume(given["resume"], given["warm"]),
+        resume=resume,
         auto_reason=task.auto_reason,
         compile_seconds=watch.elapsed().compiling,
     )
@@ -149,6 +151,7 @@ def prepare(
     metric: str = "loss",
     task: str | None = None,
     arguments: Collection[str] = (),
+    second_first: bool = False,
 ) -> Task:
     """Check everything; nothing is computed yet that takes long."""
     tol, seed = number("tol", tol, zero=True), check_seed(seed)
@@ -172,7 +175,7 @@ def prepare(
         source.check = problem.check_targets
     trainer: AnySolver
     if name == "auto":
-        trainer, why = switching(problem, seed)
+        trainer, why = switching(problem, seed, second_first)
     else:
         trainer = make_solver(
             name, options, seed=seed, loss=chosen, bias=problem.bias.kind, arguments=arguments

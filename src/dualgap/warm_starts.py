@@ -13,6 +13,8 @@ from .runtime.arrays import Floats
 from .runtime.checks import shown
 from .runtime.errors import InputError
 from .solvers import SOLVERS
+from .solvers.auto import SECOND_ORDER
+from .solvers.switching import State
 from .training.checkpoint import read_state
 from .training.outcome import Result
 from .training.run import Run
@@ -44,6 +46,20 @@ def starting_point(warm: Any, classes: Any, problem: Problem) -> Point | None:
         if part is not None and not np.isfinite(part).all():
             raise InputError(f"the warm start has {name} with NaN or infinity; begin without it")
     return point
+
+
+def second_order_first(warm: Any, resume: Run | None) -> bool:
+    """Whether ``solver="auto"`` is to begin with its method of second order: the run that the warm start
+    comes from ended with it, or the run to be resumed began so.
+
+    What one C needed is the best forecast for the next. That coordinates sufficed says less, as a larger C
+    needs more of them.
+    """
+    if isinstance(warm, Result):
+        return isinstance(warm.run.state, State) and warm.run.state.active == 1
+    if isinstance(warm, Model):
+        return bool(warm.auto_reason) and warm.solver in SECOND_ORDER
+    return resume is not None and isinstance(resume.state, State) and resume.state.begun == 1
 
 
 def load_state(path: str | os.PathLike[str]) -> Run:

@@ -171,7 +171,8 @@ def test_the_wrapper_asks_the_inner_solver() -> None:
         state, status = steps.step(problem, state, 10 * problem.epoch_size, news)
     assert status.evaluate == "target_expected"
     assert state.counts.visits == 2 * problem.epoch_size  # where the centre moves, and not beyond
-    assert state.centre == state.inner.b
+    assert state.centre == 0.375
+    assert state.inner.b == 0.125  # the target, said anew
     improved = wrapper.improve_dual(problem, np.zeros(problem.source.n), 0.0, 0)
     assert improved is not None
     assert improved.all()

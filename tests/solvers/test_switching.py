@@ -101,3 +101,35 @@ def test_what_is_small_is_solved_whatever_its_scales(loss: str, n: int, d: int) 
     y = np.sign(X @ rng.normal(size=d) + np.abs(X).mean() * rng.normal(size=n))
     model = dualgap.LinearSVC(loss=loss, random_state=0).fit(X, y)
     assert model.certificate_[0].relative_gap <= 1e-3
+
+
+class TestWarmStarts:
+    def test_what_one_c_needed_the_next_begins_with(self) -> None:
+        X, y = crawling()
+        first = dualgap.fit(X, y, C=1e5, bias="exact")
+        assert first.trace[0].solver == "dcd"
+        assert len(first.story) == 1
+        assert dualgap.fit(X, y, C=2e5, bias="exact").trace[0].solver == "dcd"
+        for warm in (first, first.model):
+            after = dualgap.fit(X, y, C=2e5, bias="exact", warm=warm)
+            assert after.converged
+            assert {record.solver for record in after.trace} == {first.solver.name}
+            assert "the run before ended with" in after.auto_reason
+
+    def test_that_coordinates_sufficed_says_nothing(self) -> None:
+        X, y = linear_data(n=300, d=10, seed=1)
+        easy = dualgap.fit(X, y, C=1e-3)
+        assert easy.solver.name == "dcd"
+        for warm in (None, easy):
+            assert dualgap.fit(X, y, loss="logistic", C=100.0, warm=warm).trace[0].solver == "newton"
+
+    def test_such_a_run_is_resumed(self) -> None:
+        X, y = crawling()
+        first = dualgap.fit(X, y, C=1e5, bias="exact")
+        arguments: dict[str, Any] = {"C": 3e5, "bias": "exact", "tol": 1e-6}
+        whole = dualgap.fit(X, y, warm=first, **arguments)
+        cut = dualgap.fit(X, y, warm=first, max_epochs=whole.trace[-1].epochs / 2, **arguments)
+        assert not cut.converged
+        again = dualgap.fit(X, y, resume=cut, **arguments)
+        assert np.array_equal(again.coef, whole.coef)
+        assert again.auto_reason == whole.auto_reason

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -82,6 +82,8 @@ class EvaluationPass:
     model: Linear
     beta: Floats | None  # a feasible dual point of all rows
 
+    gathers: ClassVar[bool] = True  # chunks can be added to the sums of those before
+
     @classmethod
     def of(cls, loss: Loss, w: Floats, b: float, beta: Floats | None) -> EvaluationPass:
         """For a model and a feasible dual point, if there is one."""
@@ -145,11 +147,14 @@ class StreamingEvaluation:
     def add(self, part: Part) -> None:
         """The next rows."""
         rows = part.batch.y.shape[0]
+        self._weight.add(part.batch.weight)
+        if not self._evaluating.gathers:
+            self._merge(self._evaluating.visit(part, np.empty(rows)))
+            return
         sums = self._evaluating.sums(part, np.empty(rows), self._moment)
         self._sums = sums if self._sums is None else merged(self._sums, sums)
         self._rows += rows
         self._entries += entry_count(part.batch.rows)
-        self._weight.add(part.batch.weight)
         if self._entries >= self._enough:
             self._close()
 
@@ -168,9 +173,11 @@ class StreamingEvaluation:
 
     def _close(self) -> None:
         if self._sums is not None:
-            part = self._evaluating.partial(self._sums, self._moment, self._rows)
-            self._whole = part if self._whole is None else self._evaluating.merge(self._whole, part)
+            self._merge(self._evaluating.partial(self._sums, self._moment, self._rows))
             self._begin()
+
+    def _merge(self, part: Partial) -> None:
+        self._whole = part if self._whole is None else self._evaluating.merge(self._whole, part)
 
 
 @kernel

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isfinite
 
 from ..core.problem import Problem
 from . import make_solver
 from .forecasts import Forecast
 from .switching import Switching
 
+SECOND_ORDER = ("newton", "interior-point")
 SURE = 0.8  # how much cheaper a method of second order must be expected to be, to begin with it
 FIRST_GAP, FIRST_TOL = 10.0, 1e-3  # between which a run is forecast before there is anything to see
 
@@ -25,8 +25,11 @@ def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
     return "auto", ""
 
 
-def switching(problem: Problem, seed: int) -> tuple[Switching, str]:
-    """The solver that decides on the way, and why it begins as it does."""
+def switching(problem: Problem, seed: int, second_first: bool = False) -> tuple[Switching, str]:
+    """The solver that decides on the way, and why it begins as it does.
+
+    ``second_first``: a run that this one goes on from has needed the method of second order.
+    """
     forecast = Forecast.of(problem)
     loss, bias = problem.loss, problem.bias.kind
     first = make_solver("dcd", {}, seed=seed, loss=loss, bias=bias)
@@ -36,8 +39,10 @@ def switching(problem: Problem, seed: int) -> tuple[Switching, str]:
     shape = (
         f"{n:,} rows of {d:,} columns, {100.0 * source.nnz / max(1, n * d):.3g}% stored, C = {problem.C:.3g}"
     )
+    if second_first:
+        return Switching(first, second, 1), f"the run before ended with a method of second order, for {shape}"
     coordinates = forecast.prior("dcd", FIRST_GAP, FIRST_TOL)
-    smooth = isfinite(loss.smoothness)
-    if smooth and forecast.prior(second.name, FIRST_GAP, FIRST_TOL) <= SURE * coordinates:
+    sooner = forecast.prior(second.name, FIRST_GAP, FIRST_TOL) <= SURE * coordinates
+    if sooner if forecast.smooth else forecast.crawls:
         return Switching(first, second, 1), f"few passes of second order suit {shape}"
     return Switching(first, second, 0), f"many cheap steps suit {shape}"

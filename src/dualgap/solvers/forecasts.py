@@ -26,7 +26,21 @@ MOST_DECADES = 1e4  # of the gap, that a method of second order takes more steps
 TALL, SQUARE = 150, 5  # rows a column
 CURVED_WITH_KINKS = 0.4  # the part of the rows that Newton's method has in its products
 INTERIOR_STEPS = 12.0
-ITERATED_STEP = 100.0  # nanoseconds for a dual step without a closed form
+ITERATED_STEP = 250.0  # nanoseconds for a dual step without a closed form
+# Nanoseconds for a row in a step of Newton's method: its slope, curvature and loss along the way, several
+# times; as much again where a free bias is fitted. With kinks, few rows are curved; without, they are lines
+# and parabolas or need exponentials.
+KINKED_ROW, RAMP_ROW, ITERATED_ROW = 50.0, 90.0, 290.0
+INTERIOR_ROW = 100.0  # in a step of interior points, for each part of the loss
+EPOCH = 2e5  # nanoseconds for moving the centre of a free bias
+STEP = 1e5  # nanoseconds for a step of Newton's method, whatever the size
+MOST_EPOCHS = 4.0  # of coordinate descent on a smooth loss, for each decade of the gap; a run may show more
+MOST_EPOCHS_WITH_RAMPS = 6.0  # the same for losses made of lines and parabolas
+# ... but where they crawl: C |x|^2 of smooth losses and of those with kinks, epochs for each decade
+CRAWL, STIFF, CRAWLING_EPOCHS = 1e4, 300.0, 30.0
+RELIABLE = 4.0  # interior points may cost so many times as much where rows are few: bad scales do no harm
+EASY = 0.01  # the same, below which one step or two are enough where columns are many
+HARD = 30.0  # curvature of the loss over that of the regulariser, from which on steps do not become more
 
 
 class Forecast(NamedTuple):
@@ -37,6 +51,10 @@ class Forecast(NamedTuple):
     smooth: bool
     ramps: int  # 0: the loss is not made of lines and parabolas
     condition: float  # a bound on the condition of the Hessian, where the loss is smooth
+    strength: float = inf  # C |x|^2 for a row of average length, times the curvature of a smooth loss
+    free: bool = False  # the bias is not regularised
+    quadratic: bool = False  # the loss is a parabola: one step of second order is enough
+    bounded: bool = False  # the slope of the loss is
 
     @classmethod
     def of(cls, problem: Problem) -> Forecast:
@@ -45,7 +63,18 @@ class Forecast(NamedTuple):
         ramps = len(loss.ramps(np.zeros(0)))
         smooth = isfinite(loss.smoothness)
         condition = 1.0 + loss.smoothness * problem.mean_square / problem.lam if smooth else inf
-        return cls(Size.of(problem), isinstance(rows, CSR), smooth, ramps, condition)
+        strength = (loss.smoothness if smooth else 1.0) * problem.mean_square * problem.C
+        sparse = isinstance(rows, CSR)
+        kind = problem.bias.free, loss.quadratic, isfinite(loss.lipschitz)
+        return cls(Size.of(problem), sparse, smooth, ramps, condition, strength, *kind)
+
+    @property
+    def crawls(self) -> bool:
+        """Whether coordinates are expected to crawl: little regularises, and w cannot separate the rows."""
+        n, d = self.size.n, self.size.d
+        if self.smooth:
+            return self.strength >= CRAWL and n >= 2 * d
+        return self.strength >= STIFF and n >= TALL * d
 
     @property
     def evaluation(self) -> float:
@@ -54,21 +83,40 @@ class Forecast(NamedTuple):
 
     def work(self, name: str, counts: Counts, evaluations: int) -> float:
         """The work that a solver has done."""
-        second = self.entry * counts.entries + 5.0 * counts.visits
-        return evaluations * self.evaluation + (self.coordinates(counts) if name == "dcd" else second)
+        done = self.coordinates(counts)
+        if name != "dcd":
+            row = self.newton_row if name == "newton" else INTERIOR_ROW * self.ramps
+            done = self.entry * counts.entries + counts.updates * row * self.size.n
+        return evaluations * self.evaluation + done
 
     def coordinates(self, counts: Counts) -> float:
-        """Of visits by coordinate descent; a dual step without a closed form takes longer."""
-        return self.size.training_cost(counts) + (0.0 if self.ramps else ITERATED_STEP * counts.visits)
+        """Of visits by coordinate descent; a dual step without a closed form takes longer, and the centre of
+        a free bias moves after each epoch.
+        """
+        step = 0.0 if self.ramps else ITERATED_STEP
+        step += EPOCH / self.size.epoch_size if self.free else 0.0
+        return self.size.training_cost(counts) + step * counts.visits
 
     def prior(self, name: str, gap: float, tol: float) -> float:
         """The work that a solver is expected to need from a relative gap to another."""
         decades = log10(min(max(gap / tol, 1.0), MOST_DECADES))
         if name == "dcd":
-            return (2.0 + 4.0 * decades) * (self.coordinates(self.size.epoch) + 0.3 * self.evaluation)
+            epochs = 2.0 + 4.0 * decades
+            if self.crawls:
+                epochs = 1.0 + decades * CRAWLING_EPOCHS
+            elif self.smooth:
+                slope, most = (2.0, MOST_EPOCHS_WITH_RAMPS) if self.ramps else (1.0, MOST_EPOCHS)
+                epochs = 1.0 + decades * min(1.0 + slope * self.strength**0.5, most)
+            return epochs * (self.coordinates(self.size.epoch) + 0.3 * self.evaluation)
         if name == "interior-point":
             return INTERIOR_STEPS * self.interior_step
-        steps = 1.5 + 0.7 * decades
+        steps = 1.5 + decades * (0.15 + 0.2 * log10(1.0 + 30.0 * min(self.strength, HARD)))
+        if self.strength < EASY and self.size.n < SQUARE * self.size.d:
+            steps = 1.4
+        elif self.quadratic:
+            steps = 2.0  # one, of more products than others
+        elif self.bounded and self.ramps:
+            steps *= 1.5  # curved rows change from step to step, as they do with kinks
         if not self.smooth:  # the more rows a column, the sooner it is known which ones matter
             ratio = self.size.n / self.size.d
             steps = (3.0 if ratio >= TALL else 6.0 if ratio >= SQUARE else 9.0) * (1.0 + 0.7 * decades)
@@ -93,14 +141,22 @@ class Forecast(NamedTuple):
             products, factors = 3.0, min(whole, EFFORT * nnz) + d**3 / (3.0 * FLOPS)
         elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * nnz:
             products, factors = 1.0, cost(int(curved * n) if d <= n else n, int(curved * nnz), d, self.sparse)
-        return self.evaluation + 2.0 * products * curved * self.entry * nnz + factors + 30.0 * n
+        passes = 2.0 * products * curved * self.entry * nnz
+        return self.evaluation + passes + factors + self.newton_row * n + STEP
+
+    @property
+    def newton_row(self) -> float:
+        """Of a row in a step of Newton's method."""
+        row = KINKED_ROW if not self.smooth else RAMP_ROW if self.ramps else ITERATED_ROW
+        return row * (2.0 if self.free else 1.0)
 
     @property
     def interior_step(self) -> float:
         """Of the interior point method: an evaluation, four products, factors, and vectors."""
         n, d, nnz, _ = self.size
         entry = self.entry if self.sparse else BLAS_ENTRY
-        return self.evaluation + 8.0 * entry * nnz + 100.0 * self.ramps * n + cost(n, nnz, d, self.sparse)
+        rows = INTERIOR_ROW * self.ramps * n
+        return self.evaluation + 8.0 * entry * nnz + rows + cost(n, nnz, d, self.sparse)
 
     @property
     def second(self) -> str:
@@ -108,7 +164,8 @@ class Forecast(NamedTuple):
         if not self.ramps or min(self.size.n, self.size.d) > MOST_DIRECT:
             return "newton"
         interior, newton = (self.prior(name, 10.0, 1e-3) for name in ("interior-point", "newton"))
-        return "interior-point" if interior < newton else "newton"
+        wide = self.smooth and not self.quadratic and self.size.n < SQUARE * self.size.d
+        return "interior-point" if interior < (RELIABLE if wide else 1.0) * newton else "newton"
 
 
 def remaining(costs: Floats, gaps: Floats, tol: float) -> float:

@@ -34,7 +34,7 @@ TRIAL = 0.2  # a method has a fair trial: this part of what the other one is exp
 GROWTH = 0.5  # and this part of all work before
 MARGIN = 1.5  # the other one must be expected to be so many times cheaper
 MARGIN_BACK = 2.0  # the same for a method that was given up before
-PATIENCE = 1.5  # times what a method of second order is expected to need, before it is doubted
+PATIENCE = 2.5  # times what a method of second order is expected to need, before it is doubted
 LEAST_SAVED = 3e6  # and to save so many nanoseconds: a change may have to compile something
 
 
@@ -81,6 +81,11 @@ class State(NamedTuple):
     primal: Extended = np.inf  # the best values seen
     dual: Extended = -np.inf
     tol: NotNegative = 0.0
+
+    @property
+    def begun(self) -> int:
+        """The method that began: each change was from one to the other."""
+        return (self.active + self.changes.visits.size) % 2
 
     @property
     def counts(self) -> Counts:

@@ -61,6 +61,13 @@ class Incumbent:
             self.beta = beta if owned or point.beta is None else beta.copy()
             self.origin = origin
 
+    def is_hidden(self, found: Evaluation) -> bool:
+        """Whether the rounding errors of an evaluation may be all that keeps the gap from being half as
+        large: then the point is worth an evaluation with smaller ones.
+        """
+        gap = min(found.primal, self.primal) - max(found.dual, self.dual)
+        return found.primal_error + found.dual_error >= gap
+
     def certificate(self, problem: Problem) -> Certificate:
         """What the two points prove together."""
         return problem.certificate(self.primal, self.primal_error, self.dual, self.dual_error)

@@ -306,6 +306,9 @@ class Loop:
         watch = Stopwatch()
         self.news = self.problem.evaluate(point)
         self._see(point, self.news, origin)
+        if 0.0 < self.settings.tol < self.certificate.relative_gap and self.best.is_hidden(self.news):
+            self.news = self.problem.evaluate(point, compensated=True)
+            self._see(point, self.news, origin)
         self._certified(watch)
 
     def _see(self, point: Point, found: Evaluation, origin: DualOrigin, *, owned: bool = False) -> None:

@@ -30,7 +30,8 @@ class Rounding(NamedTuple):
 @dataclass(frozen=True)
 class GapIsRounding:
     """Half of the certified gap or more is a bound on rounding errors, which has not fallen by half since
-    the last certificate: float64 cannot prove much more.
+    the last certificate, though the point was evaluated with compensated sums: float64 cannot prove much
+    more.
     """
 
     name: ClassVar[str] = "rounding"
