@@ -100,7 +100,7 @@ REFUSED = [
     ({"max_visits": 1.5}, "max_visits=1.5 must be a whole number >= 1"),
     ({"max_epochs": "10"}, "max_epochs='10' must be a number"),
     ({"time_limit": [1]}, r"time_limit=\[1\] must be a number"),
-    ({"record_every": "often"}, "record_every='often' must be a number of row visits"),
+    ({"record_every": "often"}, "record_every='often' must be a positive number of row visits"),
     ({"validation": 0.5, "patience": "5"}, "patience='5' must be a whole number"),
     ({"validation": np.array([1.0, 2.0])}, "validation y has shape"),
     ({"sample_weight": 2.0}, "sample_weight has shape"),

@@ -68,7 +68,7 @@ def parsed_period(record_every: Any) -> tuple[float, str]:
     count = 0.0 if found is None else float(found[1])
     if unit not in UNITS or not 0.0 < count < 2.0**62 or (unit != "epochs" and count != int(count)):
         raise InputError(
-            f"record_every={shown(record_every)} must be a number of row visits, or a text such as "
+            f"record_every={shown(record_every)} must be a positive number of row visits, or a text such as "
             "'500 visits', '0.5 epochs' or '1000 iterations'"
         )
     return count, unit

@@ -17,7 +17,8 @@ N = 120
 EVERY = (10, 37, 100, N, 2 * N)
 
 
-GAPS = {"asdca": 0.05}  # 1e-4 for others
+GAPS = {"asdca": 0.05, "accelerated-sdca": 1e-3}  # 1e-4 for others
+HARDLY = {"accelerated-sdca": 2.0}  # 1.5 for others: an outer step of it ends with an evaluation
 PRIMAL = Polished, MarginSGD
 
 
@@ -54,7 +55,8 @@ def reached(name: str, bias: str, seed: int, every: int | None) -> tuple[float, 
 @pytest.mark.parametrize(("name", "bias"), biases(primal=False))
 def test_passes_to_a_gap_hardly_depend_on_record_every(name: str, bias: str) -> None:
     passes = {k: np.sum([reached(name, bias, seed, k) for seed in range(3)], axis=0) for k in EVERY}
-    assert max(low for low, _ in passes.values()) < 1.5 * min(high for _, high in passes.values()), passes
+    hardly = HARDLY.get(name, 1.5)
+    assert max(low for low, _ in passes.values()) < hardly * min(high for _, high in passes.values()), passes
 
 
 @pytest.mark.parametrize(("name", "bias"), biases(primal=True))

@@ -191,7 +191,7 @@ class Problem:
         """
         found = self.evaluate(point)
         certificate = self.certificate(found.primal, found.primal_error, found.dual, found.dual_error)
-        if certificate.rounding < ROUNDING_COUNTS * certificate.gap < np.inf:
+        if certificate.gap == np.inf or certificate.rounding < ROUNDING_COUNTS * certificate.gap:
             return certificate
         found = self.evaluate(point, compensated=True)
         return self.certificate(found.primal, found.primal_error, found.dual, found.dual_error)

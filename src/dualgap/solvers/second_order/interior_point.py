@@ -36,6 +36,7 @@ from ...training.stopping import Reason
 from .direct import Equations, Hessians, cost
 
 TO_BOUNDARY = 0.99  # the part of the way to the nearest bound that a step may go
+NO_ROOM = 1e-20  # between a dual and a bound that it has met up to rounding; duals are of the order of 1
 
 
 @state_class
@@ -202,6 +203,11 @@ class _Opened:
         return state, Status("required", ended)
 
 
+def _room(box: Box, state: State) -> tuple[Floats, Floats]:
+    """How far duals are from their bounds: never 0, though rounding may have it so."""
+    return np.maximum(box.high - state.beta, NO_ROOM), np.maximum(state.beta - box.low, NO_ROOM)
+
+
 class _Step(NamedTuple):
     """The linear equations of one step."""
 
@@ -218,7 +224,8 @@ class _Step(NamedTuple):
     def of(cls, problem: Problem, hessians: Hessians, state: State, scores: Floats) -> _Step | None:
         """The equations at a state; None where they cannot be solved."""
         box, g = Box.of(problem), problem.source.weight[present(problem)] / problem.total_weight
-        theta = box.bend + state.p / (box.high - state.beta) + state.q / (state.beta - box.low)
+        up, down = _room(box, state)
+        theta = box.bend + state.p / up + state.q / down
         margin = scores - box.at + box.bend * state.beta + state.p - state.q
         solve = hessians.equations(g * (1.0 / theta).sum(axis=0))
         if solve is None:
@@ -232,7 +239,7 @@ class _Step(NamedTuple):
         count.
         """
         state, box = self.state, self.box
-        up, down = box.high - state.beta, state.beta - box.low
+        up, down = _room(box, state)
         above, below = (target - now for now in box.products(state.p, state.q, state.beta))
         if first is not None:
             above, below = above + first.p * first.beta, below - first.q * first.beta
@@ -250,10 +257,9 @@ class _Step(NamedTuple):
 
     def reach(self, v: Direction) -> float:
         """How far along a direction the first bound is met, 1 at most."""
-        state, box = self.state, self.box
-        pairs = (
-            (state.p, v.p), (state.q, v.q), (box.high - state.beta, -v.beta), (state.beta - box.low, v.beta)
-        )  # fmt: skip
+        state = self.state
+        up, down = _room(self.box, state)
+        pairs = ((state.p, v.p), (state.q, v.q), (up, -v.beta), (down, v.beta))
         found = 1.0
         for at, move in pairs:
             falls = (move < 0.0) & np.isfinite(at)
