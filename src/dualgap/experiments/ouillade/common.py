@@ -83,9 +83,12 @@ class Run(NamedTuple):
         places = zip(self.iterations, self.excess(optimum), strict=True)
         return next((iteration for iteration, excess in places if excess <= accuracy), math.inf)
 
-    def level(self, optimum: float) -> float:
-        """Where it is in the end: the median excess of the last quarter of the run, as the curves wiggle."""
-        return float(np.median(self.excess(optimum)[-max(1, len(self.primal) // 4) :]))
+    def level(self, optimum: float, at: float = math.inf) -> float:
+        """Where it is at an iteration, or in the end: the median excess of the quarter of the run before, as
+        the curves wiggle.
+        """
+        until = [e for t, e in zip(self.iterations, self.excess(optimum), strict=True) if t <= at]
+        return float(np.median(until[-max(1, len(until) // 4) :]))
 
 
 def run(

@@ -8,7 +8,6 @@ from . import common
 from .common import Algorithm
 
 ORDERS = {"random": "random", "permutation": "permutation", "cyclic": "cyclic"}
-ACCURACY = 0.02
 SEEDS = 5
 
 
@@ -36,10 +35,7 @@ def run(lab: Lab) -> Report:
             ]
             for order, label in ORDERS.items()
         }
-        found = {
-            order: sorted(one.reaches(optimum, ACCURACY) / rows.n for one in ones)
-            for order, ones in runs.items()
-        }
+        found = {order: sorted(one.level(optimum) for one in ones) for order, ones in runs.items()}
         medians.append({order: values[len(values) // 2] for order, values in found.items()})
         table += [
             [rows.name, ORDERS[order], values[len(values) // 2], values[0], values[-1]]
@@ -77,7 +73,7 @@ def run(lab: Lab) -> Report:
         claims,
         (
             Table(
-                f"Epochs until SDCA's own point is within {ACCURACY:.0%} of the optimum",
+                "The excess of SDCA's own point in the end (median of the last quarter of a run)",
                 ("data", "order", "median", "least", "most"),
                 table,
                 f"{1 if lab.quick else SEEDS} seeds. The paper gives one curve each.",
@@ -90,4 +86,4 @@ def run(lab: Lab) -> Report:
 
 
 def _shown(found: dict[str, float]) -> str:
-    return ", ".join(f"{order} {value:.3g} epochs" for order, value in found.items())
+    return ", ".join(f"{order} {value:.3g}" for order, value in found.items())
