@@ -93,6 +93,14 @@ def test_a_page_is_made_of_what_a_folder_holds(tmp_path):
         assert part in html
     assert "a \\| b" in text
     assert "figures/fig.png" in text
+    assert "Not run for this page: " in text
+
+
+def test_a_long_curve_is_saved_with_fewer_points():
+    curve = Curve("c", list(range(10_000)), [1.0 / (1 + x) for x in range(10_000)]).thinned(100)
+    assert len(curve.x) <= 101
+    assert (curve.x[0], curve.x[-1]) == (0, 9999)
+    assert all(y == 1.0 / (1 + x) for x, y in zip(curve.x, curve.y, strict=True))
 
 
 def test_measurements_are_kept_and_not_made_twice(tmp_path):

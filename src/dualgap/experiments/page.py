@@ -44,7 +44,7 @@ def save(folder: Path, experiment: Experiment, report: Report) -> Path:
     when = datetime.now(UTC).strftime("%Y-%m-%d")
     made = f"{when}, dualgap {__version__}, {os.cpu_count()} cores ({platform.machine()})"
     with replacing(path) as stream:
-        stream.write(json.dumps({"made": made, **report.as_dict()}, indent=1).encode())
+        stream.write(json.dumps({"made": made, **report.thinned().as_dict()}).encode())
     return path
 
 
@@ -74,7 +74,7 @@ def markdown(folder: Path) -> str:
 
 
 def _markdown(reports: dict[str, Saved]) -> Iterator[str]:
-    yield from ("# The papers, redone", "", INTRODUCTION, "", "## Claims", "")
+    yield from ("# The papers, redone", "", INTRODUCTION, "", *_missing(reports), "## Claims", "")
     yield from _claims_markdown(reports)
     for paper, title in PAPERS.items():
         mine = {name: saved for name, saved in reports.items() if EXPERIMENTS[name].paper == paper}
@@ -88,6 +88,12 @@ def _markdown(reports: dict[str, Saved]) -> Iterator[str]:
                 "",
             )
             yield from _report_markdown(saved.report)
+
+
+def _missing(reports: dict[str, Saved]) -> list[str]:
+    """What this page does not have yet."""
+    names = [name for name in EXPERIMENTS if name not in reports]
+    return [f"Not run for this page: {', '.join(names)}.", ""] if names else []
 
 
 def _claims_markdown(reports: dict[str, Saved]) -> Iterator[str]:
@@ -137,6 +143,7 @@ def _html(reports: dict[str, Saved]) -> Iterator[str]:
     yield "<!doctype html><html lang='en'><meta charset='utf-8'><title>The papers, redone</title>"
     yield "<meta name='viewport' content='width=device-width, initial-scale=1'>"
     yield f"<style>{STYLE}</style><h1>The papers, redone</h1><p>{html.escape(INTRODUCTION)}</p>"
+    yield from (f"<p>{html.escape(line)}</p>" for line in _missing(reports) if line)
     yield "<h2>Claims</h2>"
     claims = [(name, claim) for name, saved in reports.items() for claim in saved.report.claims]
     yield _table_html(

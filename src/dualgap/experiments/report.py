@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 Verdict = Literal["holds", "holds in part", "does not hold here", "not settled here"]
@@ -34,6 +34,14 @@ class Curve:
     y: Sequence[float]
     dashed: bool = False
     marker: str = ""
+
+    def thinned(self, most: int) -> Curve:
+        """The same line with fewer points, close together where it begins: figures have logarithmic axes."""
+        n = len(self.x)
+        if n <= most:
+            return self
+        kept = sorted({*(round(n ** (k / (most - 1))) - 1 for k in range(most)), n - 1})
+        return replace(self, x=[self.x[i] for i in kept], y=[self.y[i] for i in kept])
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,20 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
+
+    def thinned(self, most: int = 800) -> Report:
+        """With so many points in a curve at most: enough to draw it again."""
+        figures = [
+            replace(
+                figure,
+                panels=[
+                    replace(panel, curves=[curve.thinned(most) for curve in panel.curves])
+                    for panel in figure.panels
+                ],
+            )
+            for figure in self.figures
+        ]
+        return replace(self, figures=figures)
 
     @classmethod
     def of(cls, saved: dict[str, Any]) -> Report:
