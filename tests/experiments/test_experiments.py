@@ -12,7 +12,7 @@ from dualgap import InputError
 from dualgap.cli import main
 from dualgap.experiments import EXPERIMENTS, PAPERS, chosen, page
 from dualgap.experiments.lab import Lab
-from dualgap.experiments.report import Claim, Curve, Figure, Panel, Report, Table, judged, sooner
+from dualgap.experiments.report import Claim, Curve, Figure, Panel, Report, Table, sooner, verdict_on
 
 REPORT = Report(
     (Claim("a | b", "holds", "seen"),),
@@ -72,11 +72,11 @@ def test_data_that_are_missing_are_named(name, reports):
 
 
 def test_verdicts():
-    assert judged("", True, "").verdict == "holds"
-    assert judged("", [True, False], "").verdict == "holds in part"
-    assert judged("", [True, None], "").verdict == "holds in part"
-    assert judged("", [False, None], "").verdict == "does not hold here"
-    assert judged("", [None, None], "").verdict == judged("", None, "").verdict == "not settled here"
+    assert verdict_on("", True, "").verdict == "holds"
+    assert verdict_on("", [True, False], "").verdict == "holds in part"
+    assert verdict_on("", [True, None], "").verdict == "holds in part"
+    assert verdict_on("", [False, None], "").verdict == "does not hold here"
+    assert verdict_on("", [None, None], "").verdict == verdict_on("", None, "").verdict == "not settled here"
     assert sooner(1.0, math.inf)
     assert not sooner(math.inf, 1.0)
     assert sooner(math.inf, math.inf) is None

@@ -126,7 +126,7 @@ class Report:
         )
 
 
-def judged(text: str, found: bool | Sequence[bool | None] | None, evidence: str) -> Claim:
+def verdict_on(text: str, found: bool | Sequence[bool | None] | None, evidence: str) -> Claim:
     """A claim that holds where all parts of it were found, in part where some were; None: not settled."""
     parts = [found] if found is None or isinstance(found, bool) else list(found)
     settled = [part for part in parts if part is not None]

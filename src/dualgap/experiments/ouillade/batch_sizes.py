@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, judged, sooner
+from ..report import Cell, Curve, Figure, Panel, Report, Table, sooner, verdict_on
 from . import common
 from .common import Algorithm
 
@@ -37,7 +37,7 @@ def run(lab: Lab) -> Report:
         gained[label] = iterations
         panels.append(Panel(label, "epochs (rows read / n)", "P / P* - 1", curves, "log", "log"))
     claims = [
-        judged(
+        verdict_on(
             f"the batch size has a significant effect on the convergence of {label}",
             sooner(2.0 * min(found), max(found)),
             f"{common.count(found[0])} iterations with batches of {SIZES[0]}, {common.count(found[-1])} with "

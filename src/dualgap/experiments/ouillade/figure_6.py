@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..lab import Lab
-from ..report import Figure, Panel, Report, Table, judged
+from ..report import Figure, Panel, Report, Table, verdict_on
 from . import common
 from .common import Algorithm, Run
 
@@ -29,7 +29,7 @@ def run(lab: Lab) -> Report:
         for seed, (plain, projected) in enumerate(pairs)
     ]
     smoother = [projected < plain for _, plain, projected, *_ in table]
-    claim = judged(
+    claim = verdict_on(
         "the projection makes the curve smoother",
         smoother,
         f"the second half of the run is less noisy with it in {sum(smoother)} of {len(smoother)} runs",
@@ -38,7 +38,7 @@ def run(lab: Lab) -> Report:
     return Report(
         (
             claim,
-            judged(
+            verdict_on(
                 "both converge towards the same value at the same speed",
                 alike,
                 "last two columns of the table",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lab import Lab
-from ..report import Claim, Figure, Panel, Report, Table, judged
+from ..report import Claim, Figure, Panel, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
 from .common import Run
@@ -61,17 +61,17 @@ def _claims(levels: dict[str, dict[str, float]]) -> list[Claim]:
 
     rest = (common.SIMULATED, common.SKIN)
     return [
-        judged(
+        verdict_on(
             "vanilla PEGASOS is the slowest of the four to converge, whatever the data",
             [found["PEGASOS"] >= max(found.values()) for found in levels.values()],
             "excess at equal iterations: " + "; ".join(text(name) for name in levels),
         ),
-        judged(
+        verdict_on(
             "on high-dimensional genomic data mini-batch PEGASOS converges first",
             levels[common.GENOMIC]["mini-batch PEGASOS"] <= min(levels[common.GENOMIC].values()),
             text(common.GENOMIC),
         ),
-        judged(
+        verdict_on(
             "on the other two SDCA and ASDCA are both faster than mini-batch PEGASOS",
             [
                 levels[name][label] < levels[name]["mini-batch PEGASOS"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lab import Lab
-from ..report import Cell, Figure, Panel, Report, Table, judged, sooner
+from ..report import Cell, Figure, Panel, Report, Table, sooner, verdict_on
 from . import common
 from .common import Algorithm
 
@@ -53,17 +53,17 @@ def run(lab: Lab) -> Report:
         )
     genomic, skin = medians
     claims = (
-        judged(
+        verdict_on(
             "on the genomic set the random permutation is the slowest of the three",
             sooner(max(genomic["random"], genomic["cyclic"]), genomic["permutation"]),
             _shown(genomic),
         ),
-        judged(
+        verdict_on(
             "on skin the cyclic order is the slowest",
             sooner(max(skin["random"], skin["permutation"]), skin["cyclic"]),
             _shown(skin),
         ),
-        judged(
+        verdict_on(
             "on skin permutations converge as fast as random draws",
             sooner(skin["permutation"], skin["random"], within=1.25),
             _shown(skin),

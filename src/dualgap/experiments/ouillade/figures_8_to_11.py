@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..lab import Lab
-from ..report import Curve, Figure, Panel, Report, Table, judged, sooner
+from ..report import Curve, Figure, Panel, Report, Table, sooner, verdict_on
 from . import common
 
 FACTORS = (0.1, 1.0, 10.0, 100.0)  # of lam = 1/n
@@ -41,12 +41,12 @@ def run(lab: Lab) -> Report:
         rising.append(values == sorted(values))
         panels.append(Panel(f"Figure {number}: {algorithm.label}", "iterations", "P", curves, "log", "log"))
     claims = (
-        judged(
+        verdict_on(
             "the higher lam, the faster convergence",
             ends,
             f"the largest lam arrives first for {sum(map(bool, ends))} of 4 algorithms",
         ),
-        judged("the final objective rises with lam", rising, f"for {sum(rising)} of 4 algorithms"),
+        verdict_on("the final objective rises with lam", rising, f"for {sum(rising)} of 4 algorithms"),
     )
     return Report(
         claims,

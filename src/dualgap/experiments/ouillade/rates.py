@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..lab import Lab
-from ..report import Curve, Figure, Panel, Report, Table, judged
+from ..report import Curve, Figure, Panel, Report, Table, verdict_on
 from . import common
 from .common import Algorithm
 
@@ -32,12 +32,12 @@ def run(lab: Lab) -> Report:
         curves.append(Curve(algorithm.label, [1.0 / a for a, _ in known], [t for _, t in known], marker="o"))
     sdca, pegasos = powers["SDCA"], powers["PEGASOS"]
     claims = (
-        judged(
+        verdict_on(
             "SGD needs a number of iterations of the order of 1/(lam epsilon) at most",
             _at_most(pegasos, 1.15),
             f"measured power of 1/epsilon: {pegasos:.2f}",
         ),
-        judged(
+        verdict_on(
             "SDCA needs n + 1/(lam epsilon) iterations in order of magnitude, and fewer where the loss is "
             "smooth almost everywhere",
             _at_most(sdca, 1.0),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, judged
+from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
 from .common import Algorithm
@@ -62,17 +62,17 @@ def run(lab: Lab) -> Report:
     gains = [averaged - last for last, averaged in accuracies]
     error = float(np.sqrt(own * (1.0 - own) / held_out.n))
     claims = (
-        judged(
+        verdict_on(
             "all variants are about as accurate as the vector behind the labels",
             max(spread) <= 3.0 * error + 0.01,
             f"at most {max(spread):.3f} away from beta's {own:.3f} (its standard error is {error:.3f})",
         ),
-        judged(
+        verdict_on(
             "averaging makes no important difference to accuracy",
             abs(float(np.mean(gains))) <= error,
             f"averaged minus last: mean {np.mean(gains):+.4f}, from {min(gains):+.3f} to {max(gains):+.3f}",
         ),
-        judged(
+        verdict_on(
             "averaging does not get much closer to the true vector",
             _closer(vectors, beta),
             "; ".join(_angles(vectors, beta)),

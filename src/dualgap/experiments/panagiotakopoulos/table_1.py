@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ..lab import Lab
-from ..report import Cell, Report, Table, judged
+from ..report import Cell, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
 
@@ -55,7 +55,7 @@ def run(lab: Lab) -> Report:
             agreement += [abs(found["J"] / J - 1.0) <= 2e-5, abs(found["L"] / L - 1.0) <= 2e-5]
             said.append(f"{row.name}: T {found['T']:,.0f} (theirs {T:,}), J {found['J']:.7g} ({J:.7g})")
     claims = (
-        judged(
+        verdict_on(
             "SGD-s obtains extremely accurate solutions: it closes the gap to 1e-5, at the same optimum",
             agreement or None,
             "; ".join(said) or "run in full on real data only",

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..lab import Lab
-from ..report import Cell, Report, Table, judged
+from ..report import Cell, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
 from .common import Theirs
@@ -60,12 +60,12 @@ def run(lab: Lab) -> Report:
         ahead.append(found["sgd-m"][1] < found["sgd-qn"][1])
         best.append(found["mpu"][1] <= min(seconds for _, seconds in found.values()))
     claims = (
-        judged(
+        verdict_on(
             "SGD-m is faster than SGD-QN, on sparse data of many columns above all",
             ahead,
             "columns of seconds",
         ),
-        judged("MPU is the fastest of the four", best, "columns of seconds"),
+        verdict_on("MPU is the fastest of the four", best, "columns of seconds"),
     )
     note = (
         "T: the first whole number of epochs at which the own point is within 1% of the optimum. Seconds: "

@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..lab import Lab
-from ..report import Cell, Claim, Report, Table, judged
+from ..report import Cell, Claim, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
 from .common import Theirs
@@ -141,12 +141,12 @@ def _claims(orders: list[tuple[str, list[Found]]]) -> list[Claim]:
         )
 
     return [
-        judged(
+        verdict_on(
             "epochs fall from SGD-r to SGD-s to SGD-m (C = 1)",
             [found[1].epochs >= found[2].epochs >= found[3].epochs for _, found in orders],
             text(0),
         ),
-        judged(
+        verdict_on(
             "time falls from Pegasos over SGD-r and SGD-s to SGD-m (C = 1)",
             [
                 found[0].seconds >= found[1].seconds >= found[2].seconds >= found[3].seconds

@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..lab import Lab
-from ..report import Cell, Claim, Report, Table, judged
+from ..report import Cell, Claim, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
 from .common import Theirs
@@ -190,15 +190,15 @@ def _claims(orders: dict[float, list[tuple[str, dict[str, Found]]]]) -> list[Cla
         )
 
     return [
-        judged(
+        verdict_on(
             "DCD and MPU are faster than SVMperf (C = 1)",
             faster(1.0, "dcd", "svmperf") + faster(1.0, "mpu", "svmperf"),
             text(1.0, "dcd", "mpu", "svmperf"),
         ),
-        judged(
+        verdict_on(
             "MPU outperforms DCD for most sets (C = 10)", faster(10.0, "mpu", "dcd"), text(10.0, "mpu", "dcd")
         ),
-        judged(
+        verdict_on(
             "OCAS is faster than SVMperf (C = 10)",
             faster(10.0, "ocas", "svmperf"),
             text(10.0, "ocas", "svmperf"),

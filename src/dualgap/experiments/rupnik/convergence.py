@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..lab import Lab
-from ..report import Cell, Figure, Panel, Report, Table, judged
+from ..report import Cell, Figure, Panel, Report, Table, verdict_on
 from . import common
 
 PAPER = {0.003: 200, 0.001: 560}
@@ -24,7 +24,7 @@ def run(lab: Lab) -> Report:
         shown = ", ".join("not reached" if math.isinf(count) else f"{count:.0f}" for count in counts)
         table.append([f"{goal:.1%}", shown, goals[goal]])
     tight = reached[min(goals)][len(runs) // 2]
-    claim = judged(
+    claim = verdict_on(
         "Pegasos converges rapidly towards approximate solutions: some hundred iterations to 0.1%",
         None if lab.quick or math.isinf(tight) else tight <= 3.0 * PAPER[0.001],
         f"{'not reached' if math.isinf(tight) else round(tight)} iterations (median) to {min(goals):.1%}",

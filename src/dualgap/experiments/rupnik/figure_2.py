@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lab import Lab
-from ..report import Figure, Panel, Report, judged
+from ..report import Figure, Panel, Report, verdict_on
 from . import common
 
 
@@ -32,13 +32,13 @@ def run(lab: Lab) -> Report:
         )
     ]
     claims = (
-        judged(
+        verdict_on(
             "Pegasos behaves more or less independently of its initial vector",
             max(ends) - min(ends) <= 0.05 * optimum,
             f"after {iterations} iterations the objectives of {starts} runs are within "
             f"{(max(ends) - min(ends)) / optimum:.2%} of the optimum of each other",
         ),
-        judged(
+        verdict_on(
             "(ours) the start is forgotten: the first step multiplies it by 0",
             apart_by <= 1e-3,
             f"runs that draw the same rows differ by {apart_by:.1e} in the end; the start decides only which "

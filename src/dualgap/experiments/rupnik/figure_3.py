@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Curve, Figure, Panel, Report, Table, judged
+from ..report import Curve, Figure, Panel, Report, Table, verdict_on
 from . import common
 
 PAPER = (0.058, 0.056)  # Pegasos after 50 iterations, SVM-light
@@ -31,7 +31,7 @@ def run(lab: Lab) -> Report:
         ],
         "Another collection of documents: the levels do not compare, their difference does.",
     )
-    claim = judged(
+    claim = verdict_on(
         "the error of the optimum is all but reached within 50 iterations (0.2 points above it)",
         early - exact <= 0.005,
         f"{early:.2%} after {MARK} iterations, {exact:.2%} at the optimum",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, judged
+from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
 from . import common
 
 SIZES = (1, 4, 16, 64, 256, 1024, 4096, 16384)
@@ -31,7 +31,7 @@ def run(lab: Lab) -> Report:
             found[held, rows] = ends
             curves[held].append(Curve(f"kT = {rows:,}", [float(k) for k in sizes], ends, marker="o"))
     claims = (
-        judged(
+        verdict_on(
             "more work is better: a curve of larger kT lies below one of smaller kT",
             [
                 more < less
@@ -40,7 +40,7 @@ def run(lab: Lab) -> Report:
             ],
             "by k, at each of the three amounts of work",
         ),
-        judged(
+        verdict_on(
             "k = 1 is slower than larger k at the same kT",
             [found[False, rows][0] > min(found[False, rows]) for rows in work],
             "; ".join(
@@ -48,7 +48,7 @@ def run(lab: Lab) -> Report:
                 for rows in work
             ),
         ),
-        judged(
+        verdict_on(
             "not to increase t where a batch has no loss improves k = 1",
             [found[True, rows][0] < found[False, rows][0] for rows in work],
             "; ".join(

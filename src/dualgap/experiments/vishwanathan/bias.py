@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Report, Table, judged
+from ..report import Cell, Report, Table, verdict_on
 from ..sets import Rows
 
 C = 1.0
@@ -31,8 +31,8 @@ def run(lab: Lab) -> Report:
         falls.append(exact <= none * (1.0 + 1e-3))
         needs.append(abs(values["exact", "smo"]["J"] / exact - 1.0) <= 2e-3)
     claims = (
-        judged("a true bias only lowers the objective", falls, "column J, exact beside none"),
-        judged(
+        verdict_on("a true bias only lowers the objective", falls, "column J, exact beside none"),
+        verdict_on(
             "with the bias one coordinate cannot be moved alone: two can, and reach the same optimum",
             needs,
             "smo (two coordinates) and dcd with a moving centre agree within their gaps",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..lab import Lab
-from ..report import Cell, Figure, Panel, Report, Table, judged, sooner
+from ..report import Cell, Figure, Panel, Report, Table, sooner, verdict_on
 from . import common
 
 ACCURACY = 1e-2
@@ -46,7 +46,7 @@ def run(lab: Lab) -> Report:
                             yscale="log",
                         )
                     )
-    claim = judged(
+    claim = verdict_on(
         "dual cached loops need fewer passes than block minimisation, selective or not",
         verdicts,
         f"in {sum(map(bool, verdicts))} of {len(verdicts)} cells",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..lab import Lab
-from ..report import Cell, Figure, Panel, Report, Table, judged, sooner
+from ..report import Cell, Figure, Panel, Report, Table, sooner, verdict_on
 from . import common
 
 ACCURACY = 1e-2
@@ -38,7 +38,7 @@ def run(lab: Lab) -> Report:
                 yscale="log",
             )
         )
-    claim = judged(
+    claim = verdict_on(
         "active eviction needs fewer passes than random eviction",
         verdicts,
         "; ".join(f"{row[0]}: {row[1]}, {row[2]} against {row[3]} passes" for row in table),

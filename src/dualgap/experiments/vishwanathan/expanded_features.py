@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Report, Table, judged
+from ..report import Cell, Report, Table, verdict_on
 from ..sets import Rows
 
 
@@ -22,7 +22,7 @@ def run(lab: Lab) -> Report:
         grown = accuracy(lab, rows, n, expand)
         better.append(grown > plain)
         table.append([name, expand, plain, grown])
-    claim = judged(
+    claim = verdict_on(
         "features that are expanded while streaming make a linear model as good as a richer one",
         better,
         "; ".join(f"{row[0]}: {row[2]:.1%} as they are, {row[3]:.1%} with {row[1]}" for row in table),

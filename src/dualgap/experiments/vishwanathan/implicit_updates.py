@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, judged
+from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
 
 STEPS = (0.01, 0.1, 1.0, 10.0)
 C = 1.0
@@ -62,12 +62,12 @@ def run(lab: Lab) -> Report:
     table.append(["1/(lam t)", falling[0]["excess"][-1], falling[1]["excess"][-1]])
     spread = {kind: max(values) / min(values) for kind, values in ends.items()}
     claims = (
-        judged(
+        verdict_on(
             "implicit updates are never far worse than explicit ones, and better where steps are large",
             [ends["implicit"][-1] < ends["explicit"][-1], ends["implicit"][0] <= 1.5 * ends["explicit"][0]],
             f"largest step: {ends['implicit'][-1]:.3g} against {ends['explicit'][-1]:.3g} above the optimum",
         ),
-        judged(
+        verdict_on(
             "they are less sensitive to the step",
             spread["implicit"] < spread["explicit"],
             f"worst over best: {spread['implicit']:.3g} implicit, {spread['explicit']:.3g} explicit",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, judged
+from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
 from . import common
 
 RATES = (0.0002, 0.002, 0.02, 0.05)
@@ -40,18 +40,18 @@ def run(lab: Lab) -> Report:
             )
         )
     claims = (
-        judged(
+        verdict_on(
             "averaging helps at large learning rates and can hurt at small ones",
             [gain[-1] > gain[0] for gain in gains.values()],
             "; ".join(f"{loss}: " + ", ".join(f"{g:+.1f}" for g in gain) for loss, gain in gains.items())
             + f" points at eta = {', '.join(f'{eta:g}' for eta in RATES)}",
         ),
-        judged(
+        verdict_on(
             "the averaged v_T resembles w_(T/2)",
             [abs(float(str(row[3])) - float(str(row[4]))) <= 2.0 for row in table],
             "columns 'averaged' and 'last, half way'",
         ),
-        judged(
+        verdict_on(
             "stopping at a random time is about as good",
             [abs(float(str(row[5])) - float(str(row[3]))) <= 3.0 for row in table],
             "columns 'mean over stopping times' and 'averaged'",

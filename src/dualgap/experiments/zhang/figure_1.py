@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, judged
+from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
 from . import common
 from .reuters import Collection
 
@@ -37,17 +37,17 @@ def run(lab: Lab) -> Report:
     top = 100.0 * max(each for _, each, _ in path)
     shift = mean.best[1] / last.best[1]
     claims = (
-        judged(
+        verdict_on(
             "the best stopping point comes after about ten passes over the data",
             None if lab.quick else 3 <= last.best[1] <= 20,
             f"{last.best[0]:.1f}% after {last.best[1]:.0f} passes",
         ),
-        judged(
+        verdict_on(
             "averaging does not help, it only smooths the curve and shifts it to the right",
             [mean.best[0] - last.best[0] <= 0.5, shift > 1.0],
             f"averaged {mean.best[0]:.1f}% after {mean.best[1]:.0f} passes, {shift:.1f} times as many",
         ),
-        judged(
+        verdict_on(
             "early stopping behaves like explicit regularisation",
             abs(top - last.best[0]) <= 1.5,
             f"{last.best[0]:.1f}% by stopping early, {top:.1f}% by the best lam",

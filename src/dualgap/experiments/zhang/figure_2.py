@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lab import Lab
-from ..report import Cell, Figure, Panel, Report, Table, judged
+from ..report import Cell, Figure, Panel, Report, Table, verdict_on
 from . import common
 from .common import Method
 
@@ -28,7 +28,7 @@ def run(lab: Lab) -> Report:
     late = [runs[label].each[-1] for label in ("perceptron", "averaged perceptron")]
     early = [runs[label].each[0] for label in ("perceptron", "averaged perceptron")]
     claims = (
-        judged(
+        verdict_on(
             "perceptron-based methods are clearly inferior to SGD with the hinge loss",
             [
                 best["perceptron"] < best["SGD, hinge loss"],
@@ -36,13 +36,13 @@ def run(lab: Lab) -> Report:
             ],
             "; ".join(f"{label} {value:.1f}%" for label, value in best.items()),
         ),
-        judged(
+        verdict_on(
             "averaged and plain perceptron become alike in the end",
             abs(late[1] - late[0]) < abs(early[1] - early[0]),
             f"{100 * abs(early[1] - early[0]):.1f} points apart after one pass, "
             f"{100 * abs(late[1] - late[0]):.1f} in the end",
         ),
-        judged(
+        verdict_on(
             "averaging matters much less for SGD with a small learning rate than for the perceptron",
             gain["SGD, hinge loss"] < gain["perceptron"],
             f"{gain['SGD, hinge loss']:+.1f} points, for the perceptron {gain['perceptron']:+.1f}",
