@@ -87,7 +87,7 @@ def can_have(solver: type[AnySolver], bias: str) -> bool:
 
 def names_of(able: Callable[[type[AnySolver]], bool]) -> str:
     """The solvers of which something is true, for messages."""
-    return ", ".join(name for name, solver in SOLVERS.items() if able(solver)) or "none"
+    return ", ".join(name for name, solver in SOLVERS.items() if able(solver))
 
 
 def solver_class(name: Any) -> type[AnySolver]:
