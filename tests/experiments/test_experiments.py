@@ -10,9 +10,22 @@ import pytest
 
 from dualgap import InputError
 from dualgap.cli import main
-from dualgap.experiments import EXPERIMENTS, PAPERS, chosen, page
+from dualgap.experiments import EXPERIMENTS, PAPERS, chosen, generated, page
 from dualgap.experiments.lab import Lab
-from dualgap.experiments.report import Claim, Curve, Figure, Panel, Report, Table, sooner, verdict_on
+from dualgap.experiments.ouillade import common
+from dualgap.experiments.panagiotakopoulos import orderings
+from dualgap.experiments.report import (
+    Claim,
+    Curve,
+    Figure,
+    Panel,
+    Report,
+    Table,
+    mostly,
+    sooner,
+    verdict_on,
+    within,
+)
 
 REPORT = Report(
     (Claim("a | b", "holds", "seen"),),
@@ -24,7 +37,7 @@ REPORT = Report(
             [Panel("p", "epochs", "P", [Curve("c", [1.0, 2.0], [3.0, 0.3])], yscale="log")],
         ),
     ),
-    ("a remark",),
+    ("a remark on `code`",),
     ("some rows",),
 )
 
@@ -77,9 +90,42 @@ def test_verdicts():
     assert verdict_on("", [True, None], "").verdict == "holds in part"
     assert verdict_on("", [False, None], "").verdict == "does not hold here"
     assert verdict_on("", [None, None], "").verdict == verdict_on("", None, "").verdict == "not settled here"
-    assert sooner(1.0, math.inf)
-    assert not sooner(math.inf, 1.0)
+    assert verdict_on("", np.array([True, True]), "").verdict == "holds"
+
+
+def test_a_tie_is_no_success():
+    assert sooner(3.065, 3.072) == sooner(3.072, 3.065) == "tie"
+    assert sooner(1.0, 2.0) is True
+    assert sooner(2.0, 1.0) is False
+    assert sooner(1.0, math.inf) is True
+    assert sooner(math.inf, 1.0) is False
     assert sooner(math.inf, math.inf) is None
+    assert verdict_on("", "tie", "").verdict == "no difference here"
+    assert verdict_on("", [True, "tie"], "").verdict == "holds in part"
+    assert verdict_on("", [False, "tie"], "").verdict == "does not hold here"
+    assert verdict_on("", [None, "tie"], "").verdict == "no difference here"
+    assert mostly([True, True, False, "tie"]) is True
+    assert mostly([True, False]) == mostly(["tie", None]) == "tie"
+    assert mostly([None]) is None
+    assert within(3.0, 2.0, 1.5)
+    assert not within(3.1, 2.0, 1.5)
+
+
+def test_ratios_of_the_paper_are_taken_from_the_columns_of_seconds():
+    found = orderings.paper(1.0, "Adult")
+    names = ("pegasos", "sgd-r", "sgd-s", "sgd-m", "svmperf", "ocas", "dcd", "mpu")
+    assert [found[name] for name in names] == [2.4, 0.52, 0.52, 0.23, 1.3, 0.06, 0.14, 0.09]
+    assert orderings.paper(10.0, "Covertype")["pegasos"] == math.inf  # it failed
+
+
+def test_genomic_rows_are_on_the_scale_of_gene_expressions():
+    X, y = generated.genomic_like(184, 4654)
+    assert X.shape == (184, 4654)
+    assert 0.8 * 284_480 < np.median((X * X).sum(axis=1)) < 1.2 * 284_480  # that of the study's test samples
+    assert 0.25 < np.mean(y > 0) < 0.45
+    rows = common.genomic(Lab(quick=True))
+    np.testing.assert_allclose(np.linalg.norm(rows.X, axis=1), 1.0)
+    assert "generated" in rows.note
 
 
 def test_a_page_is_made_of_what_a_folder_holds(tmp_path):
@@ -88,10 +134,21 @@ def test_a_page_is_made_of_what_a_folder_holds(tmp_path):
     assert page.load(tmp_path)[experiment.name].report.as_dict() == json.loads(json.dumps(REPORT.as_dict()))
     page.write(tmp_path)
     text, html = (tmp_path / "RESULTS.md").read_text(), (tmp_path / "index.html").read_text()
-    for part in ("a caption", "a note", "a remark", "some rows", PAPERS[experiment.paper], "1.235", "10,000"):
+    for part in (
+        "a caption",
+        "a note",
+        "a remark on ",
+        "some rows",
+        PAPERS[experiment.paper],
+        "1.235",
+        "10,000",
+    ):
         assert part in text
         assert part in html
     assert "a \\| b" in text
+    assert "a remark on <code>code</code>" in html
+    assert "`" not in html
+    assert f"<a href='#{experiment.name}'>" in html
     assert "figures/fig.png" in text
     assert "Not run for this page: " in text
 

@@ -73,14 +73,35 @@ def measured_like(n: int, d: int = 54, seed: int = 3) -> Rows:
     return X, _signs(score, rng, 0.05, positive=0.36)
 
 
-def genomic_like(n: int = 184, d: int = 4654, seed: int = 4) -> Rows:
-    """Far more columns than rows, a few of which tell the classes apart, as in gene expression."""
+def unigrams_like(n: int, d: int = 254, seed: int = 8) -> Rows:
+    """Shares of characters in pages: a third of the columns in a row, few of them large, rows of length 1."""
     rng = np.random.default_rng(seed)
-    X = 0.3 * rng.normal(size=(n, d))
+    often = rng.beta(0.6, 1.2, size=d)  # how many pages have a character
+    share = np.exp(rng.normal(0.0, 1.5, size=d))
+    X = (rng.random((n, d)) < often) * rng.gamma(0.7, share, size=(n, d))
+    X[:, 0] += 0.01  # no page is empty
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    score = X @ (rng.normal(size=d) * (1.0 + rng.exponential(size=d)))
+    score += 0.5 * score.std() * rng.normal(size=n)
+    return sp.csr_matrix(X), _signs(score, rng, 0.03, positive=0.61)
+
+
+def genomic_like(n: int = 184, d: int = 4654, seed: int = 4) -> Rows:
+    """Gene expression on a logarithmic scale: far more columns than rows, and correlated ones.
+
+    Means, deviations and the weight of common factors are those of real samples of the same kind (genes of
+    mean 7.4 that differ by 2.1 among each other and by 0.8 from sample to sample); a fiftieth of the genes
+    tell the classes apart, each by a little.
+    """
+    rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < 0.36, 1.0, -1.0)
-    informative = rng.choice(d, max(4, d // 100), replace=False)
-    X[:, informative] += 0.12 * y[:, None]
-    return X, y
+    mean, spread = rng.normal(7.4, 2.1, size=d), 0.75 * np.exp(0.4 * rng.normal(size=d))
+    shares = np.exp(-0.15 * np.arange(20))
+    shares *= 0.65 / shares.sum()
+    X = (rng.normal(size=(n, 20)) * np.sqrt(shares)) @ rng.normal(size=(20, d))
+    X += np.sqrt(0.35) * rng.normal(size=(n, d))
+    X[:, rng.choice(d, max(4, d // 50), replace=False)] += 0.4 * y[:, None]
+    return mean + spread * X, y
 
 
 def skin_like(n: int, seed: int = 5) -> Rows:

@@ -11,6 +11,7 @@ import html
 import json
 import os
 import platform
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,11 +23,18 @@ from . import EXPERIMENTS, PAPERS, Experiment
 from .report import Cell, Claim, Report, Table
 
 INTRODUCTION = (
-    "Every table and figure of five papers on linear SVMs, redone by `dualgap reproduce`. Figures of the "
-    "papers stand beside ours; seconds were measured on other machines decades apart, so epochs, passes and "
-    "ratios are what compares."
+    "Every table and figure of five documents on linear SVMs, redone by `dualgap reproduce`, with their "
+    "numbers beside ours. The papers' seconds come from the machines of their time and do not compare with "
+    "ours; epochs, passes over the data and ratios between solvers do. A difference of less than a tenth "
+    "between two methods is called none. Claims marked (ours) are not the papers'."
 )
-MARKS = {"holds": "✔", "holds in part": "◐", "does not hold here": "✘", "not settled here": "?"}
+MARKS = {
+    "holds": "✔",
+    "holds in part": "◐",
+    "does not hold here": "✘",
+    "no difference here": "=",
+    "not settled here": "?",
+}
 
 
 class Saved(NamedTuple):
@@ -134,6 +142,12 @@ figcaption, .made { opacity: .75; font-size: .9rem; }
 """
 
 
+def _prose(text: str) -> str:
+    """Text as HTML: what stands between backticks is code, the name of an experiment leads to it."""
+    text = re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text))
+    return f"<a href='#{text}'>{text}</a>" if text in EXPERIMENTS else text
+
+
 def page(folder: Path) -> str:
     """The page as HTML, complete but for its pictures."""
     return "\n".join(_html(load(folder)))
@@ -142,8 +156,8 @@ def page(folder: Path) -> str:
 def _html(reports: dict[str, Saved]) -> Iterator[str]:
     yield "<!doctype html><html lang='en'><meta charset='utf-8'><title>The papers, redone</title>"
     yield "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-    yield f"<style>{STYLE}</style><h1>The papers, redone</h1><p>{html.escape(INTRODUCTION)}</p>"
-    yield from (f"<p>{html.escape(line)}</p>" for line in _missing(reports) if line)
+    yield f"<style>{STYLE}</style><h1>The papers, redone</h1><p>{_prose(INTRODUCTION)}</p>"
+    yield from (f"<p>{_prose(line)}</p>" for line in _missing(reports) if line)
     yield "<h2>Claims</h2>"
     claims = [(name, claim) for name, saved in reports.items() for claim in saved.report.claims]
     yield _table_html(
@@ -152,10 +166,10 @@ def _html(reports: dict[str, Saved]) -> Iterator[str]:
     for paper, title in PAPERS.items():
         mine = {name: saved for name, saved in reports.items() if EXPERIMENTS[name].paper == paper}
         if mine:
-            yield f"<h2>{html.escape(title)}</h2>"
+            yield f"<h2>{_prose(title)}</h2>"
         for name, saved in mine.items():
-            yield f"<h3 id='{name}'>{html.escape(EXPERIMENTS[name].title)}</h3>"
-            yield f"<p class='made'><code>dualgap reproduce {name}</code> ({html.escape(saved.made)})</p>"
+            yield f"<h3 id='{name}'>{_prose(EXPERIMENTS[name].title)}</h3>"
+            yield f"<p class='made'><code>dualgap reproduce {name}</code> ({_prose(saved.made)})</p>"
             yield from _report_html(saved.report)
 
 
@@ -164,23 +178,22 @@ def _cells(name: str, claim: Claim) -> list[Cell]:
 
 
 def _table_html(table: Table) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in table.header)
+    head = "".join(f"<th>{_prose(cell)}</th>" for cell in table.header)
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(shown(cell))}</td>" for cell in row) + "</tr>"
-        for row in table.rows
+        "<tr>" + "".join(f"<td>{_prose(shown(cell))}</td>" for cell in row) + "</tr>" for row in table.rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _report_html(report: Report) -> Iterator[str]:
     for table in report.tables:
-        yield f"<p><b>{html.escape(table.title)}</b></p>{_table_html(table)}<p>{html.escape(table.note)}</p>"
+        yield f"<p><b>{_prose(table.title)}</b></p>{_table_html(table)}<p>{_prose(table.note)}</p>"
     for figure in report.figures:
-        caption = html.escape(figure.caption)
-        yield f"<figure><img src='figures/{figure.name}.png' alt='{caption}'>"
-        yield f"<figcaption>{caption}</figcaption></figure>"
+        alt = html.escape(figure.caption)
+        yield f"<figure><img src='figures/{figure.name}.png' alt='{alt}'>"
+        yield f"<figcaption>{_prose(figure.caption)}</figcaption></figure>"
     notes = [*report.remarks, *(f"data: {note}" for note in report.data)]
-    yield "<ul>" + "".join(f"<li>{html.escape(note)}</li>" for note in notes) + "</ul>"
+    yield "<ul>" + "".join(f"<li>{_prose(note)}</li>" for note in notes) + "</ul>"
 
 
 def write(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-Verdict = Literal["holds", "holds in part", "does not hold here", "not settled here"]
+Verdict = Literal["holds", "holds in part", "does not hold here", "no difference here", "not settled here"]
 Cell = str | float | int | None
 Scale = Literal["linear", "log"]
 
@@ -126,20 +126,39 @@ class Report:
         )
 
 
-def verdict_on(text: str, found: bool | Sequence[bool | None] | None, evidence: str) -> Claim:
-    """A claim that holds where all parts of it were found, in part where some were; None: not settled."""
-    parts = [found] if found is None or isinstance(found, bool) else list(found)
-    settled = [part for part in parts if part is not None]
+Part = bool | Literal["tie"] | None  # of a claim: found, not found, no difference, or not settled
+
+
+def verdict_on(text: str, found: Part | Sequence[Part], evidence: str) -> Claim:
+    """A claim holds where all parts of it were found, in part where some were; a tie is no part of it."""
+    parts = [found] if found is None or isinstance(found, bool | str) else list(found)
     verdict: Verdict
-    if not settled:
-        verdict = "not settled here"
-    elif all(settled):
-        verdict = "holds" if len(settled) == len(parts) else "holds in part"
+    if True in parts:
+        verdict = "holds" if parts.count(True) == len(parts) else "holds in part"
+    elif False in parts:
+        verdict = "does not hold here"
     else:
-        verdict = "holds in part" if any(settled) else "does not hold here"
+        verdict = "no difference here" if "tie" in parts else "not settled here"
     return Claim(text, verdict, evidence)
 
 
-def sooner(one: float, other: float, within: float = 1.0) -> bool | None:
-    """Whether one count is at most ``within`` times another; None where both are infinite."""
-    return None if math.isinf(one) and math.isinf(other) else one <= within * other
+def sooner(one: float, other: float, margin: float = 1.1) -> Part:
+    """Whether one count is smaller than another by more than a tenth; None where both are infinite."""
+    if math.isinf(one) and math.isinf(other):
+        return None
+    if margin * one < other:
+        return True
+    return False if margin * other < one else "tie"
+
+
+def within(one: float, other: float, factor: float) -> bool | None:
+    """Whether one count is at most a factor times another; None where both are infinite."""
+    return None if math.isinf(one) and math.isinf(other) else one <= factor * other
+
+
+def mostly(found: Sequence[Part]) -> Part:
+    """What holds "statistically": more often than its contrary; None where neither was seen."""
+    ahead, behind = found.count(True), found.count(False)
+    if ahead == behind:
+        return "tie" if ahead or "tie" in found else None
+    return ahead > behind

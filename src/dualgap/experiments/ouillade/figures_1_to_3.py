@@ -2,82 +2,155 @@
 
 from __future__ import annotations
 
-from ..lab import Lab
-from ..report import Claim, Figure, Panel, Report, Table, verdict_on
-from ..sets import Rows
-from . import common
-from .common import Run
+import math
 
-ACCURACY = 0.05  # of the optimum; the curves of the paper end at about that
+from ..lab import Lab
+from ..report import Cell, Claim, Figure, Panel, Part, Report, Table, mostly, sooner, verdict_on
+from . import common
+
+ACCURACY = 0.05  # of what an algorithm tends to
+EVERY = 50_000  # iterations between two points of the curves on skin
+Reached = dict[str, dict[str, float]]  # set: algorithm: iterations
 
 
 def run(lab: Lab) -> Report:
-    """Run the four on each of the three sets."""
+    """Run the four on each of the three sets, and on the genes as they come."""
+    long = not lab.quick
     plans = [
-        (common.SIMULATED, common.simulated(lab)[0], 8, 5.0 if lab.quick else 25.0, 1),
-        (common.GENOMIC, common.genomic(lab), 8, 5.0 if lab.quick else 40.0, 1),
-        (common.SKIN, common.skin(lab), 2, 3.0 if lab.quick else 8.0, 500 if lab.quick else 25_000),
+        (common.SIMULATED, common.simulated(lab)[0], 8, 25.0 if long else 5.0, 1),
+        (common.GENOMIC, common.genomic(lab), 8, 40.0 if long else 5.0, 1),
+        (common.AS_MEASURED, common.genomic_as_measured(lab), 8, 40.0 if long else 5.0, 1),
+        (common.SKIN, common.skin(lab), 2, 40.0 if long else 3.0, EVERY if long else 500),
     ]
-    panels, rows_of_table, levels = [], [], {}
+    panels = []
+    table: list[list[Cell]] = []
+    reached: Reached = {}
+    levels: Reached = {}
     for name, rows, batch, epochs, every in plans:
         optimum = lab.optimum(rows, lam=1.0 / rows.n)
-        runs = [common.run(lab, rows, a, epochs=epochs, every=every) for a in common.algorithms(batch)]
-        common_end = min(one.iterations[-1] for one in runs)  # batches make fewer steps in as many epochs
-        levels[name] = {one.label: one.level(optimum, common_end) for one in runs}
-        panels.append(_panel(name, rows, runs, optimum))
-        rows_of_table += [
-            [rows.name, one.label, common.count(one.reaches(optimum, ACCURACY)), one.level(optimum)]
-            for one in runs
-        ]
-    table = Table(
-        f"Iterations until the own point is within {ACCURACY:.0%} of the optimum, and where it ends",
-        ("data", "algorithm", "iterations", "excess, median of the last quarter"),
-        rows_of_table,
+        reached[name], levels[name] = {}, {}
+        runs = []
+        for algorithm in common.algorithms(batch):
+            one = common.run(lab, rows, algorithm, epochs=epochs, every=every)
+            end = common.limit(lab, rows, algorithm)
+            reached[name][one.label] = one.reaches(end, ACCURACY)
+            runs.append(one)
+            table.append(
+                [
+                    rows.name,
+                    one.label,
+                    common.count(reached[name][one.label]),
+                    end / optimum - 1.0,
+                    one.level(optimum),
+                ]
+            )
+        shared = min(one.iterations[-1] for one in runs)  # batches make fewer steps in as many epochs
+        levels[name] = {one.label: one.level(optimum, shared) for one in runs}
+        curves = common.curves(runs, optimum)
+        panels.append(Panel(rows.name, "iterations", "P / P* - 1", curves, "log", "log"))
+    return Report(_claims(reached, levels), (_table(table),), (_figure(panels),), REMARKS, lab.data)
+
+
+def _table(rows: list[list[Cell]]) -> Table:
+    return Table(
+        f"Iterations until an algorithm is within {ACCURACY:.0%} of what it tends to, and where it ends",
+        (
+            "data",
+            "algorithm",
+            "iterations",
+            "what it tends to, above the optimum",
+            "excess in the end (median of the last quarter)",
+        ),
+        rows,
         "An iteration is one row, or one batch of 8 (2 on skin). The figures of the paper have no numbers.",
     )
-    figure = Figure(
+
+
+def _figure(panels: list[Panel]) -> Figure:
+    return Figure(
         "ouillade-figures-1-to-3",
-        "The hinge objective of each algorithm's own point above the optimum, by iteration (lam = 1/n)",
+        "The hinge objective of each algorithm's own point above the optimum, by iteration, lam = 1/n "
+        "(Figure 1; Figure 2 with rows of length 1 and as measured; Figure 3)",
         panels,
     )
-    remarks = (
-        "ASDCA trains with the hinge smoothed by gamma = 1, as in the paper; its hinge objective ends above "
-        "the optimum for that reason, which the paper does not say.",
-        "Iterations of mini-batches read 8 (or 2) times as many rows: per row the batch algorithms lose what "
-        "they win per iteration.",
-    )
-    return Report(_claims(levels), (table,), (figure,), remarks, lab.data)
 
 
-def _panel(name: str, rows: Rows, runs: list[Run], optimum: float) -> Panel:
-    return Panel(
-        f"{name}: {rows.name}", "iterations", "P / P* - 1", common.curves(runs, optimum), "log", "log"
-    )
+REMARKS = (
+    "ASDCA trains with the hinge smoothed by gamma = 1, as in the paper; its hinge objective ends above the "
+    "optimum for that reason, which the paper does not say. It is measured against what it tends to.",
+    "The scale of the rows decides on genomic data: at lam = 1/n and |x|^2 of 280,000, as log-expressions "
+    "come, none of the four gets near the optimum in 40 epochs. The paper does not say how it scaled them; "
+    "claims are judged on rows of length 1.",
+    "Iterations of mini-batches read 8 (or 2) times as many rows: per row the batch algorithms lose what "
+    "they win per iteration.",
+    f"On skin the objective is recorded every {EVERY:,} iterations, as in the paper.",
+)
 
 
-def _claims(levels: dict[str, dict[str, float]]) -> list[Claim]:
-    def text(name: str) -> str:
-        return name + ": " + ", ".join(f"{label} {value:.3g}" for label, value in levels[name].items())
+def _claims(reached: Reached, levels: Reached) -> list[Claim]:
+    sets = (common.SIMULATED, common.GENOMIC, common.SKIN)
 
-    rest = (common.SIMULATED, common.SKIN)
+    def ahead(name: str, one: str, other: str) -> Part:
+        """By iterations to convergence, or where neither arrives by the excess at equal iterations."""
+        first, second = reached[name][one], reached[name][other]
+        if math.isinf(first) and math.isinf(second):
+            return sooner(levels[name][one], levels[name][other])
+        return sooner(first, second)
+
+    def shown(name: str, label: str) -> str:
+        count = reached[name][label]
+        if math.isfinite(count):
+            return f"{label} {count:,.0f} iterations"
+        return f"{label} not reached (excess {levels[name][label]:.3g})"
+
+    def text(*names: str) -> str:
+        return "; ".join(f"{n}: " + ", ".join(shown(n, label) for label in reached[n]) for n in names)
+
+    others = ("SDCA", "ASDCA", "mini-batch PEGASOS")
+    few = (common.SIMULATED, common.SKIN)
     return [
         verdict_on(
             "vanilla PEGASOS is the slowest of the four to converge, whatever the data",
-            [found["PEGASOS"] >= max(found.values()) for found in levels.values()],
-            "excess at equal iterations: " + "; ".join(text(name) for name in levels),
+            [ahead(name, label, "PEGASOS") for name in sets for label in others],
+            text(*sets),
+        ),
+        verdict_on(
+            "SDCA always converges faster than PEGASOS",
+            [ahead(name, "SDCA", "PEGASOS") for name in sets],
+            text(*sets),
         ),
         verdict_on(
             "on high-dimensional genomic data mini-batch PEGASOS converges first",
-            levels[common.GENOMIC]["mini-batch PEGASOS"] <= min(levels[common.GENOMIC].values()),
-            text(common.GENOMIC),
+            [ahead(common.GENOMIC, "mini-batch PEGASOS", label) for label in ("SDCA", "PEGASOS", "ASDCA")],
+            text(common.GENOMIC, common.AS_MEASURED),
         ),
         verdict_on(
             "on the other two SDCA and ASDCA are both faster than mini-batch PEGASOS",
+            [ahead(name, label, "mini-batch PEGASOS") for name in few for label in ("SDCA", "ASDCA")],
+            text(*few),
+        ),
+        verdict_on(
+            "on simulated data ASDCA converges extremely fast, closely followed by SDCA",
             [
-                levels[name][label] < levels[name]["mini-batch PEGASOS"]
-                for name in rest
-                for label in ("SDCA", "ASDCA")
+                *(
+                    ahead(common.SIMULATED, "ASDCA", label)
+                    for label in ("SDCA", "PEGASOS", "mini-batch PEGASOS")
+                ),
+                ahead(common.SIMULATED, "SDCA", "mini-batch PEGASOS"),
             ],
-            "; ".join(text(name) for name in rest),
+            text(common.SIMULATED),
+        ),
+        verdict_on(
+            "on skin SDCA and ASDCA converge at the same rate",
+            ahead(common.SKIN, "SDCA", "ASDCA") == "tie",
+            text(common.SKIN),
+        ),
+        verdict_on(
+            "with many rows and few features ASDCA outperforms all others",
+            [
+                mostly([ahead(name, "ASDCA", label) for name in few])
+                for label in ("SDCA", "PEGASOS", "mini-batch PEGASOS")
+            ],
+            text(*few),
         ),
     ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from ..lab import Lab
-from ..report import Curve, Figure, Panel, Report, Table, sooner, verdict_on
+from ..report import Curve, Figure, Panel, Part, Report, Table, sooner, verdict_on
 from . import common
 
 FACTORS = (0.1, 1.0, 10.0, 100.0)  # of lam = 1/n
-ACCURACY = 0.5
+ACCURACY = 0.05
 
 
 def run(lab: Lab) -> Report:
@@ -17,13 +19,13 @@ def run(lab: Lab) -> Report:
     rows = common.genomic(lab)
     epochs = 4.0 if lab.quick else 30.0
     panels, table = [], []
-    ends: list[bool | None] = []
+    ends: list[Part] = []
     rising: list[bool] = []
     for number, algorithm in enumerate(common.algorithms(8), start=8):
         curves, reached, values = [], [], []
         for factor in FACTORS:
             lam = factor / rows.n
-            optimum = lab.optimum(rows, lam=lam)
+            optimum = common.limit(lab, rows, algorithm, lam)
             one = common.run(lab, rows, algorithm, epochs=epochs, lam=lam)
             curves.append(Curve(f"lam = {factor:g}/n", one.iterations, one.primal))
             reached.append(one.reaches(optimum, ACCURACY))
@@ -37,14 +39,15 @@ def run(lab: Lab) -> Report:
                     optimum,
                 ]
             )
-        ends.append(sooner(reached[-1], min(reached[:-1])))
+        ends += [sooner(more, less) for less, more in pairwise(reached)]
         rising.append(values == sorted(values))
         panels.append(Panel(f"Figure {number}: {algorithm.label}", "iterations", "P", curves, "log", "log"))
     claims = (
         verdict_on(
             "the higher lam, the faster convergence",
             ends,
-            f"the largest lam arrives first for {sum(map(bool, ends))} of 4 algorithms",
+            f"of {len(ends)} steps to a tenfold lam {ends.count(True)} converge sooner, {ends.count(False)} "
+            "later; where neither arrives, nothing is known",
         ),
         verdict_on("the final objective rises with lam", rising, f"for {sum(rising)} of 4 algorithms"),
     )
@@ -52,8 +55,8 @@ def run(lab: Lab) -> Report:
         claims,
         (
             Table(
-                f"Iterations until within {ACCURACY:.0%} of the optimum, and the objective in the end",
-                ("algorithm", "lam", "iterations", "P in the end", "optimum"),
+                f"Iterations until within {ACCURACY:.0%} of what it tends to, and the objective in the end",
+                ("algorithm", "lam", "iterations", "P in the end", "what it tends to"),
                 table,
                 "The paper does not say which values of lam it took.",
             ),

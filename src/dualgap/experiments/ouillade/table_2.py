@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
+from ..report import Cell, Curve, Figure, Panel, Part, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
 from .common import Algorithm
@@ -37,6 +37,10 @@ VARIANTS = [
         BATCH,
     ),
 ]
+PROJECTED = (
+    ("PEGASOS", "PEGASOS projected"),
+    ("Mini-batch PEGASOS", "Mini-batch PEGASOS projected"),
+)
 
 
 def run(lab: Lab) -> Report:
@@ -61,6 +65,7 @@ def run(lab: Lab) -> Report:
     spread = [abs(value - own) for pair in accuracies for value in pair]
     gains = [averaged - last for last, averaged in accuracies]
     error = float(np.sqrt(own * (1.0 - own) / held_out.n))
+    named = {variant.label: pair[1] for variant, pair in zip(VARIANTS, accuracies, strict=True)}
     claims = (
         verdict_on(
             "all variants are about as accurate as the vector behind the labels",
@@ -71,6 +76,19 @@ def run(lab: Lab) -> Report:
             "averaging makes no important difference to accuracy",
             abs(float(np.mean(gains))) <= error,
             f"averaged minus last: mean {np.mean(gains):+.4f}, from {min(gains):+.3f} to {max(gains):+.3f}",
+        ),
+        verdict_on(
+            "with the projection or without, the parameters come out very similar",
+            [_apart(vectors, one, other) <= 0.1 for one, other in PROJECTED],
+            "; ".join(
+                f"{other}: {_apart(vectors, one, other):.3f} apart in direction" for one, other in PROJECTED
+            ),
+        ),
+        verdict_on(
+            "the projection improves the accuracy of the averaged output",
+            [_gain(named[one], named[other], error) for one, other in PROJECTED],
+            "; ".join(f"{other}: {named[one]:.3f} to {named[other]:.3f}" for one, other in PROJECTED)
+            + f" (one standard error of such a share: {error:.3f})",
         ),
         verdict_on(
             "averaging does not get much closer to the true vector",
@@ -128,6 +146,16 @@ def figure_7(vectors: dict[tuple[str, str], list[float]], beta: Any) -> Figure:
     return Figure(
         "ouillade-figure-7", "Figure 7: the parameters of every variant beside the true ones", panels
     )
+
+
+def _apart(vectors: dict[tuple[str, str], list[float]], one: str, other: str) -> float:
+    """How far two averaged outputs are apart in direction."""
+    return float(np.linalg.norm(unit(vectors[one, "average"]) - unit(vectors[other, "average"])))
+
+
+def _gain(before: float, after: float, error: float) -> Part:
+    """Whether an accuracy rose by more than its standard error."""
+    return "tie" if abs(after - before) <= error else after > before
 
 
 def _distances(vectors: dict[tuple[str, str], list[float]], beta: Any) -> list[tuple[str, float, float]]:

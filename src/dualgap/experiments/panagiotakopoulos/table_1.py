@@ -22,8 +22,11 @@ PAPER = {  # T, J, L
     "C11": (5670, 5174.432, 5174.381),
     "CCAT": (7987, 12114.29, 12114.17),
 }
-LOOSER = {"covtype": 1e-3}  # 700,000 epochs of 7 million entries are days
-COEFFICIENTS = (2.0, 4.0, 8.0)  # f, raised until the epochs settle
+# To 1e-5 where time allows, as on the paper's own sets Adult and Web; 700,000 epochs of Covertype are days.
+TIGHT, LOOSE = 1e-5, 1e-4
+LOOSER = {"covtype": 1e-3, "20news-bigram": LOOSE, "wikitox-bow": LOOSE}
+COEFFICIENTS = (2.0, 8.0)  # f, raised until the epochs settle
+ONCE = {"a9a": (2.0,)}  # a run is 200,000 epochs
 
 
 def run(lab: Lab) -> Report:
@@ -37,7 +40,7 @@ def run(lab: Lab) -> Report:
         if row.rows is None:
             table.append([common.heading(row), None, None, None, None, None, *theirs])
             continue
-        epsilon = 1e-2 if lab.quick else LOOSER.get(row.rows.name, 1e-5)
+        epsilon = 1e-2 if lab.quick else _epsilon(row.rows)
         found = settle(lab, row.rows, epsilon)
         table.append(
             [
@@ -50,7 +53,7 @@ def run(lab: Lab) -> Report:
                 *theirs,
             ]
         )
-        if own and epsilon == 1e-5:
+        if own and epsilon == TIGHT:
             T, J, L = PAPER[row.name]
             agreement += [abs(found["J"] / J - 1.0) <= 2e-5, abs(found["L"] / L - 1.0) <= 2e-5]
             said.append(f"{row.name}: T {found['T']:,.0f} (theirs {T:,}), J {found['J']:.7g} ({J:.7g})")
@@ -69,15 +72,23 @@ def run(lab: Lab) -> Report:
 def remarks() -> tuple[str, ...]:
     """What differs from the paper."""
     return (
-        "Covertype is run to 1e-3 only: the paper's 712,648 epochs of 6.9 million entries would take days.",
+        "Covertype is run to 1e-3 only: the paper's 712,648 epochs of 6.9 million entries would take days. "
+        "Large stand-ins are run to 1e-4, the others to 1e-5; epochs grow like 1/epsilon.",
+        "f is raised from 2 to 8, and on Adult left at 2, as a run there is of 200,000 epochs.",
         "Epochs depend on the random permutations; a percent or two from seed to seed is usual.",
     )
+
+
+def _epsilon(rows: Rows) -> float:
+    if "generated" in rows.name:
+        return LOOSE
+    return LOOSER.get(rows.name, TIGHT)
 
 
 def settle(lab: Lab, rows: Rows, epsilon: float) -> dict[str, Any]:
     """SGD-s with larger and larger f, until the number of epochs is that of the last one."""
     last: dict[str, Any] = {}
-    for f in COEFFICIENTS:
+    for f in ONCE.get(rows.name, COEFFICIENTS):
         key = {"table-1": rows.name, "rows": rows.n, "epsilon": epsilon, "f": f}
         found = lab.once(key, partial(_sgd_s, lab, rows, epsilon, f))
         if last and found["T"] >= last["T"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,13 @@ from . import common
 
 PAPER = (0.058, 0.056)  # Pegasos after 50 iterations, SVM-light
 MARK = 50
+REMARKS = (
+    "One comment in ten is of the class sought, where CCAT has half of the documents: a model that never "
+    "finds it has an error of 9.6% here.",
+    "`decomposition`, the method of SVM-light, is run up to 5,000 rows; beyond, the optimum is certified to "
+    "1e-4 by the default solver, without a bias as Pegasos is.",
+    "The error of the own point wiggles by half a point from one iteration to the next.",
+)
 
 
 def run(lab: Lab) -> Report:
@@ -27,14 +35,27 @@ def run(lab: Lab) -> Report:
         ("", "ours", "the paper's"),
         [
             [f"Pegasos, {MARK} iterations", early, PAPER[0]],
-            ["the optimum (SVM-light's method)", exact, PAPER[1]],
+            ["the optimum (the paper: SVM-light)", exact, PAPER[1]],
         ],
         "Another collection of documents: the levels do not compare, their difference does.",
     )
-    claim = verdict_on(
-        "the error of the optimum is all but reached within 50 iterations (0.2 points above it)",
-        early - exact <= 0.005,
-        f"{early:.2%} after {MARK} iterations, {exact:.2%} at the optimum",
+    near = next((t for t, e in zip(one.iterations, one.error, strict=True) if e <= exact + 0.002), math.inf)
+    optimum = lab.optimum(split.training, lam=common.LAM)
+    ahead = one.reaches(optimum, 0.001)
+    claims = (
+        verdict_on(
+            "the error of the optimum is all but reached within 50 iterations (0.2 points above it)",
+            None if lab.quick else [near <= MARK, early - exact <= 0.0025],
+            f"first within 0.2 points of the optimum's {exact:.2%} after {near:.0f} iterations, then it "
+            f"wiggles: {early:.2%} after {MARK}",
+        ),
+        verdict_on(
+            "the best error on a test set is achieved much sooner than an accurate optimum",
+            None if lab.quick else 2.0 * near <= ahead,
+            f"{near:.0f} iterations to that error; 0.1% from the optimal objective is "
+            + ("not reached" if math.isinf(ahead) else f"reached after {ahead:.0f}")
+            + f" in the {len(one.error)} of this run",
+        ),
     )
     figure = Figure(
         "rupnik-figure-3",
@@ -45,11 +66,11 @@ def run(lab: Lab) -> Report:
                 "iterations",
                 "error",
                 [Curve("Pegasos", one.iterations, one.error)],
-                levels={"optimum (decomposition)": exact},
+                levels={"at the optimum": exact},
             )
         ],
     )
-    return Report((claim,), (table,), (figure,), (), lab.data)
+    return Report(claims, (table,), (figure,), REMARKS, lab.data)
 
 
 def _exact(lab: Lab, split: common.Split) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
+from ..report import Cell, Curve, Figure, Panel, Report, Table, sooner, verdict_on, within
 from . import common
 
 SIZES = (1, 4, 16, 64, 256, 1024, 4096, 16384)
@@ -41,16 +41,24 @@ def run(lab: Lab) -> Report:
             "by k, at each of the three amounts of work",
         ),
         verdict_on(
-            "k = 1 is slower than larger k at the same kT",
-            [found[False, rows][0] > min(found[False, rows]) for rows in work],
+            "too small a k slows convergence down: k = 1 is worse than the best k at the same kT",
+            [sooner(min(found[False, rows]), found[False, rows][0]) for rows in work],
             "; ".join(
                 f"kT = {rows:,}: {found[False, rows][0]:.3g} at k = 1, {min(found[False, rows]):.3g} at best"
                 for rows in work
             ),
         ),
         verdict_on(
+            "(the authors of Pegasos) k does not matter as long as kT is fixed",
+            [within(max(found[False, rows]), min(found[False, rows]), 1.5) for rows in work],
+            "; ".join(
+                f"kT = {rows:,}: from {min(found[False, rows]):.3g} to {max(found[False, rows]):.3g}"
+                for rows in work
+            ),
+        ),
+        verdict_on(
             "not to increase t where a batch has no loss improves k = 1",
-            [found[True, rows][0] < found[False, rows][0] for rows in work],
+            [sooner(found[True, rows][0], found[False, rows][0]) for rows in work],
             "; ".join(
                 f"kT = {rows:,}: {found[False, rows][0]:.3g}, t held {found[True, rows][0]:.3g}"
                 for rows in work
@@ -65,6 +73,10 @@ def run(lab: Lab) -> Report:
         claims,
         (Table("The objective in the end, above the optimum", ("variant", "kT", "k", "T", "excess"), table),),
         (Figure("rupnik-figure-4", "Batch size against iterations at equal work", panels),),
-        (),
+        (
+            "The paper's amounts of work are not in its text; three are taken. Where t is held, steps stay "
+            "long for as long as most rows have no loss, which is why it does harm here.",
+            "What slows convergence here is too large a k: the number of steps T becomes too small.",
+        ),
         lab.data,
     )

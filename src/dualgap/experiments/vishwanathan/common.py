@@ -29,6 +29,7 @@ from ..sets import Rows
 
 C = 1.0
 MEBIBYTE = 2**20
+GAP = 1e-3  # the relative gap at which runs end
 
 
 class Shape(NamedTuple):
@@ -43,10 +44,10 @@ class Shape(NamedTuple):
 
 
 FULL = (
-    Shape("ocr-like", 60_000, 256, 256, 0.49, 1),
-    Shape("dna-like", 400_000, 200, 50, 0.003, 2),
+    Shape("ocr-like", 40_000, 256, 256, 0.49, 1),
+    Shape("dna-like", 200_000, 200, 50, 0.003, 2),
     Shape("webspam-like", 20_000, 1_000_000, 400, 0.6, 3),
-    Shape("kddb-like", 400_000, 1_000_000, 12, 0.86, 4),
+    Shape("kddb-like", 200_000, 1_000_000, 12, 0.86, 4),
 )
 QUICK = (Shape("ocr-like", 1200, 40, 40, 0.49, 1), Shape("kddb-like", 3000, 2000, 8, 0.86, 4))
 
@@ -93,9 +94,9 @@ class Run(NamedTuple):
     seconds: list[float]
     excess: list[float]
 
-    def reaches(self, accuracy: float) -> float:
-        """Passes until the objective is within an accuracy; inf if it never is."""
-        places = zip(self.passes, self.excess, strict=True)
+    def reaches(self, accuracy: float, by: str = "passes") -> float:
+        """Passes or seconds until the objective is within an accuracy; inf if it never is."""
+        places = zip(self.passes if by == "passes" else self.seconds, self.excess, strict=True)
         return next((when for when, value in places if value <= accuracy), math.inf)
 
     def curve(self, label: str, by: str = "passes", dashed: bool = False) -> Curve:
@@ -121,7 +122,7 @@ def run(lab: Lab, rows: Rows, path: Path, solver: str, optimum: float, epochs: f
             solver=solver,
             in_memory=False,
             memory_budget=budget,
-            tol=1e-4,
+            tol=GAP,
             stall=None,
             max_epochs=epochs,
             **options,

@@ -19,9 +19,11 @@ def run(lab: Lab) -> Report:
         common.sgd("averaged SGD, hinge loss", "hinge", averaged=True, marker="o"),
     ]
     runs = {method.label: common.levels(lab, found, method, epochs) for method in methods}
+    bare = {method.label: common.levels(lab, found, method, epochs, bias="none") for method in methods}
     table: list[list[Cell]] = [
-        [label, *levels.best, 100.0 * levels.each[-1], 100.0 * max(levels.pooled)]
-        for label, levels in runs.items()
+        [label, bias, *levels.best, 100.0 * levels.each[-1], 100.0 * max(levels.pooled)]
+        for bias, ones in ((common.CONSTANT, runs), ("none", bare))
+        for label, levels in ones.items()
     ]
     best = {label: levels.best[0] for label, levels in runs.items()}
     gain = {label: best[f"averaged {label}"] - best[label] for label in ("perceptron", "SGD, hinge loss")}
@@ -37,6 +39,11 @@ def run(lab: Lab) -> Report:
             "; ".join(f"{label} {value:.1f}%" for label, value in best.items()),
         ),
         verdict_on(
+            "only a small number of passes is needed for optimal stopping",
+            [runs[label].best[1] <= 20 for label in ("SGD, hinge loss", "averaged SGD, hinge loss")],
+            "; ".join(f"{label}: best after {levels.best[1]:.0f} passes" for label, levels in runs.items()),
+        ),
+        verdict_on(
             "averaged and plain perceptron become alike in the end",
             abs(late[1] - late[0]) < abs(early[1] - early[0]),
             f"{100 * abs(early[1] - early[0]):.1f} points apart after one pass, "
@@ -49,7 +56,7 @@ def run(lab: Lab) -> Report:
         ),
     )
     curves = [runs[method.label].curve(method) for method in methods]
-    header = ("method", "best BEP, %", "after passes", "BEP in the end, %", "best, one threshold, %")
+    header = ("method", "bias", "best BEP, %", "after passes", "BEP in the end, %", "best, one threshold, %")
     return Report(
         claims,
         (Table("Micro-averaged break-even points on test documents", header, table),),

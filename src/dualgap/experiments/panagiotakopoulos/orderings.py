@@ -1,0 +1,155 @@
+"""Ratios of seconds between solvers over Tables 2 to 7, ours beside the paper's: which orderings hold."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ..lab import Lab
+from ..report import Cell, Claim, Part, Report, Table, mostly, sooner, verdict_on
+from . import common, tables_2_4_6, tables_3_5_7
+
+PRIMAL, DUAL = tables_2_4_6.SOLVERS, tables_3_5_7.SOLVERS
+# Places of the seconds in the rows of the paper's tables.
+PLACES = {
+    **dict(zip(PRIMAL, (1, 3, 6, 9), strict=True)),
+    **dict(zip(DUAL, (1, 2, 4, 6), strict=True)),
+}
+RATIOS = (
+    ("pegasos", "sgd-r"),
+    ("sgd-r", "sgd-s"),
+    ("sgd-s", "sgd-m"),
+    ("pegasos", "sgd-m"),
+    ("svmperf", "sgd-m"),
+    ("ocas", "sgd-m"),
+    ("sgd-m", "dcd"),
+    ("sgd-m", "mpu"),
+    ("dcd", "mpu"),
+)
+Seconds = dict[str, float]  # of each solver; inf where it did not arrive
+
+
+class Cells(NamedTuple):
+    """Seconds of every solver on the sets of one table, ours and, where it is the paper's set, theirs."""
+
+    ours: dict[str, Seconds]
+    theirs: dict[str, Seconds]
+
+
+def run(lab: Lab) -> Report:
+    """Both families of tables at every C."""
+    found: dict[float, Cells] = {}
+    tables = []
+    for C in [1.0] if lab.quick else sorted(tables_2_4_6.PAPER):
+        cells = Cells({}, {})
+        rows: list[list[Cell]] = []
+        for row in common.sets(lab):
+            if row.rows is None or (lab.quick and rows):
+                continue
+            ours = {solver: item.seconds for solver, item in tables_2_4_6.measured(lab, row.rows, C).items()}
+            ours |= {solver: item.seconds for solver, item in tables_3_5_7.measured(lab, row.rows, C).items()}
+            theirs = paper(C, row.name) if not row.stands_for else {}
+            cells.ours[row.rows.name] = ours
+            cells.theirs[row.rows.name] = theirs
+            rows.append([common.heading(row), *(_pair(ours, theirs, *pair) for pair in RATIOS)])
+        found[C] = cells
+        header = ("data", *(f"{one} / {other}" for one, other in RATIOS))
+        tables.append(Table(f"C = {C:g}: ratios of seconds, in parentheses the paper's", header, rows))
+    return Report(_claims(found), tables, (), REMARKS, lab.data)
+
+
+REMARKS = (
+    "A ratio above 1 says that the second solver is the faster one. Short runs of a few milliseconds are "
+    "uncertain by some tens of percent.",
+    "All solvers are ours and share their data structures, so these ratios compare algorithms; the paper's "
+    "compare programs, of which Pegasos, SVMperf, OCAS and DCD were other people's.",
+    '"Statistically faster" is taken as: faster by more than a tenth on more sets than it is slower.',
+)
+
+
+def paper(C: float, name: str) -> Seconds:
+    """The paper's seconds of all eight solvers."""
+    found = {}
+    for family, published in ((PRIMAL, tables_2_4_6.PAPER), (DUAL, tables_3_5_7.PAPER)):
+        for solver in family:
+            value = published[C][name][PLACES[solver]]
+            found[solver] = float(value) if isinstance(value, int | float) else math.inf
+    return found
+
+
+def _pair(ours: Seconds, theirs: Seconds, one: str, other: str) -> Cell:
+    shown = _ratio(ours, one, other)
+    return f"{shown} ({_ratio(theirs, one, other)})" if theirs else shown
+
+
+def _ratio(seconds: Seconds, one: str, other: str) -> str:
+    if math.isinf(seconds[one]) and math.isinf(seconds[other]):
+        return "-"
+    if math.isinf(seconds[one]):
+        return "inf"
+    return f"{seconds[one] / seconds[other]:.2g}"
+
+
+def _claims(found: dict[float, Cells]) -> list[Claim]:
+    def ahead(C: float, one: str, other: str) -> list[Part]:
+        cells = found.get(C)
+        return [sooner(item[one], item[other]) for item in cells.ours.values()] if cells else [None]
+
+    def counted(C: float, *pairs: tuple[str, str]) -> str:
+        def said(one: str, other: str) -> str:
+            parts = ahead(C, one, other)
+            return f"{one} before {other} on {parts.count(True)}, behind on {parts.count(False)}"
+
+        return f"C = {C:g}, sets: " + "; ".join(said(*pair) for pair in pairs)
+
+    def claim(text: str, C: float, *pairs: tuple[str, str]) -> Claim:
+        return verdict_on(text, [mostly(ahead(C, *pair)) for pair in pairs], counted(C, *pairs))
+
+    def each(ones: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[str, str]]:
+        return [(one, other) for one in ones for other in others]
+
+    falling = (("sgd-r", "pegasos"), ("sgd-s", "sgd-r"), ("sgd-m", "sgd-s"))
+    return [
+        claim("time falls from Pegasos over SGD-r and SGD-s to SGD-m", 1.0, *falling),
+        claim("the improvement of SGD-m over Pegasos is substantial", 1.0, ("sgd-m", "pegasos")),
+        claim("DCD and MPU are statistically faster than SGD-m", 1.0, *each(("dcd", "mpu"), ("sgd-m",))),
+        claim(
+            "SGD-s and SGD-m are considerably faster than SVMperf and statistically faster than OCAS",
+            1.0,
+            *each(("sgd-s", "sgd-m"), ("svmperf", "ocas")),
+        ),
+        claim("at C = 10 SGD-m is still statistically faster than SVMperf", 10.0, ("sgd-m", "svmperf")),
+        claim("at C = 10 SGD-m is slower than OCAS", 10.0, ("ocas", "sgd-m")),
+        claim(
+            "at C = 0.05 SGD-r, SGD-s and SGD-m all are statistically faster than the linear SVMs",
+            0.05,
+            *each(PRIMAL[1:], DUAL),
+        ),
+        claim(
+            "at C = 0.05 Pegasos outperforms SVMperf, and OCAS on most sets",
+            0.05,
+            *each(("pegasos",), ("svmperf", "ocas")),
+        ),
+        _scaling(found),
+    ]
+
+
+def _scaling(found: dict[float, Cells]) -> Claim:
+    """Whether seconds of the linear SVMs grow less from C = 1 to C = 10 than those of the SGD algorithms."""
+    text = "the time of linear SVMs scales much better as C increases"
+    if not {1.0, 10.0} <= found.keys():
+        return verdict_on(text, None, "run in full only")
+
+    def growth(solver: str) -> list[float]:
+        pairs = [(found[1.0].ours[name][solver], found[10.0].ours[name][solver]) for name in found[1.0].ours]
+        return sorted(after / before for before, after in pairs if math.isfinite(before))
+
+    medians = {solver: values[len(values) // 2] for solver in (*PRIMAL, *DUAL) if (values := growth(solver))}
+    parts = [
+        sooner(medians[dual], medians[primal])
+        for dual in DUAL
+        for primal in PRIMAL
+        if dual in medians and primal in medians
+    ]
+    shown = ", ".join(f"{solver} {value:.2g}" for solver, value in medians.items())
+    return verdict_on(text, parts, f"median factor from C = 1 to C = 10: {shown}")

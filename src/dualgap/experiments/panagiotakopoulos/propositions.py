@@ -1,0 +1,102 @@
+"""Propositions 1 and 2: the norm of SGD's vector, and the lower bound after complete epochs, as they grow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..lab import Lab
+from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
+from ..sets import Rows
+
+C = 1.0
+EPOCHS = 100
+
+
+def run(lab: Lab) -> Report:
+    """SGD-s and SGD-m on the paper's own sets."""
+    epochs = 10 if lab.quick else EPOCHS
+    table: list[list[Cell]] = []
+    panels = []
+    inside: list[bool] = []
+    below: list[bool] = []
+    shrinking: list[bool] = []
+    for name in ("a9a", "w8a"):
+        rows = lab.rows(name, 500)
+        optimum = lab.optimum(rows, C=C)
+        bound = float(np.sqrt(C * rows.n))  # 1 / sqrt(lam)
+        curves = []
+        for solver in ("sgd-s", "sgd-m"):
+            found = _traced(lab, rows, solver, epochs)
+            norms, J, L = found["norm"], found["J"], found["L"]
+            gaps = [j / lower - 1.0 for j, lower in zip(J, L, strict=True) if lower > 0.0]
+            inside.append(norms[0] <= bound)
+            below.append(max(L) <= optimum * (1.0 + 1e-6))
+            shrinking.append(gaps[-1] < gaps[0])
+            table.append([rows.name, solver, norms[0], norms[-1], bound, max(L) / optimum, gaps[0], gaps[-1]])
+            x = [float(epoch) for epoch in range(1, len(J) + 1)]
+            curves.append(Curve(f"{solver}: J / J* - 1", x, [max(j / optimum - 1.0, 1e-9) for j in J]))
+            curves.append(Curve(f"{solver}: 1 - L / J*", x, [1.0 - lower / optimum for lower in L], True))
+        panels.append(Panel(rows.name, "epochs", "distance from the optimum", curves, "log", "log"))
+    claims = (
+        verdict_on(
+            "|w| <= 1/sqrt(lam) is achieved without a projection, almost always after one pass",
+            inside,
+            "; ".join(f"{row[0]}, {row[1]}: {row[2]:.3g} of {row[4]:.3g}" for row in table),
+        ),
+        verdict_on(
+            "after complete epochs the dual variables are feasible: L is a lower bound of the optimum",
+            below,
+            "; ".join(f"{row[0]}, {row[1]}: L is at most {row[5]:.4f} of the optimum" for row in table),
+        ),
+        verdict_on(
+            "the gap between J and L vanishes in the course of the epochs",
+            shrinking,
+            "; ".join(f"{row[0]}, {row[1]}: {row[6]:.3g} to {row[7]:.3g}" for row in table),
+        ),
+    )
+    header = ("data", "solver", "|w| after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*")
+    return Report(
+        claims,
+        (
+            Table(
+                f"{epochs} epochs, C = {C:g}",
+                (*header, "gap after an epoch", "in the end"),
+                table,
+            ),
+        ),
+        (Figure("panagiotakopoulos-propositions", "Both bounds of SGD-s and SGD-m by epoch", panels),),
+        (),
+        lab.data,
+    )
+
+
+def _traced(lab: Lab, rows: Rows, solver: str, epochs: int) -> dict[str, list[float]]:
+    """Norm, J and L of the own point after every epoch."""
+
+    def norm(point: Any) -> dict[str, float]:
+        return {"norm": float(np.linalg.norm(point.w))}
+
+    def measure() -> dict[str, list[float]]:
+        outcome = lab.fit(
+            rows,
+            C=C,
+            solver=solver,
+            tol=0.0,
+            stall=None,
+            output="last",
+            max_epochs=epochs,
+            record_every=rows.n,
+            measures=[norm],
+        )
+        records = [r for r in outcome.trace if r.kind == "certified" and r.epochs >= 1.0]
+        return {
+            "norm": [record.measures["norm"] for record in records],
+            "J": [record.current.primal for record in records],
+            "L": [record.current.dual for record in records],
+        }
+
+    key = {"propositions": rows.name, "rows": rows.n, "solver": solver, "epochs": epochs, "C": C}
+    found: dict[str, list[float]] = lab.once(key, measure)
+    return found
