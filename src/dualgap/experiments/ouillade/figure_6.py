@@ -9,6 +9,8 @@ from ..report import Figure, Panel, Report, Table, sooner, verdict_on
 from . import common
 from .common import Algorithm, Run
 
+EARLY, LATE = (0.0, 0.5), (0.5, 1.0)  # halves of the logarithmic axis, as powers of the number of steps
+
 
 def run(lab: Lab) -> Report:
     """Run both, and measure the noise as the mean step of the logarithm of the objective."""
@@ -25,15 +27,25 @@ def run(lab: Lab) -> Report:
         for seed in range(1 if lab.quick else 5)
     ]
     table = [
-        [seed, noise(plain), noise(projected), plain.excess(optimum)[-1], projected.excess(optimum)[-1]]
-        for seed, (plain, projected) in enumerate(pairs)
+        [
+            seed,
+            *(noise(one, part) for part in (EARLY, LATE) for one in pair),
+            *(one.excess(optimum)[-1] for one in pair),
+        ]
+        for seed, pair in enumerate(pairs)
     ]
-    smoother = [sooner(projected, plain) for _, plain, projected, *_ in table]
+    smoother = {
+        "first": [sooner(row[2], row[1]) for row in table],
+        "last": [sooner(row[4], row[3]) for row in table],
+    }
     claim = verdict_on(
         "the projection makes the curve smoother",
-        smoother,
-        f"the second half of the run is less noisy in {smoother.count(True)} of {len(smoother)} runs, "
-        f"and no different in {smoother.count('tie')}",
+        [part for parts in smoother.values() for part in parts],
+        "; ".join(
+            f"{half} half of the run: less noisy in {parts.count(True)} of {len(parts)} runs, "
+            f"no different in {parts.count('tie')}"
+            for half, parts in smoother.items()
+        ),
     )
     alike = [0.5 < (1.0 + a) / (1.0 + b) < 2.0 for *_, a, b in table]
     return Report(
@@ -47,9 +59,19 @@ def run(lab: Lab) -> Report:
         ),
         (
             Table(
-                "Noise: the mean absolute change of log P from step to step, second half of the run",
-                ("seed", "without", "with projection", "excess without", "excess with"),
+                "Noise: the mean absolute change of log P from step to step",
+                (
+                    "seed",
+                    *(
+                        f"{half} half, {how}"
+                        for half in ("first", "last")
+                        for how in ("without", "projected")
+                    ),
+                    "excess in the end, without",
+                    "projected",
+                ),
                 table,
+                "Halves are those of the logarithmic axis: the first ends at the square root of the steps.",
             ),
         ),
         (
@@ -63,12 +85,13 @@ def run(lab: Lab) -> Report:
                 ],
             ),
         ),
-        (),
+        ("The projection acts in the first steps alone: later all points are inside the ball.",),
         lab.data,
     )
 
 
-def noise(one: Run) -> float:
-    """Mean absolute change of log P from step to step, in the second half."""
-    values = np.log(np.array(one.primal[len(one.primal) // 2 :]))
+def noise(one: Run, part: tuple[float, float]) -> float:
+    """Mean absolute change of log P from step to step, between two powers of the number of steps."""
+    first, last = (round(len(one.primal) ** power) for power in part)
+    values = np.log(np.array(one.primal[first:last]))
     return float(np.mean(np.abs(np.diff(values))))

@@ -10,6 +10,12 @@ from . import common
 
 ACCURACY = 0.05  # of what an algorithm tends to
 EVERY = 50_000  # iterations between two points of the curves on skin
+FIGURES = {
+    common.SIMULATED: "Figure 1",
+    common.GENOMIC: "Figure 2",
+    common.AS_MEASURED: "(2)",
+    common.SKIN: "Figure 3",
+}
 Reached = dict[str, dict[str, float]]  # set: algorithm: iterations
 
 
@@ -47,7 +53,9 @@ def run(lab: Lab) -> Report:
         shared = min(one.iterations[-1] for one in runs)  # batches make fewer steps in as many epochs
         levels[name] = {one.label: one.level(optimum, shared) for one in runs}
         curves = common.curves(runs, optimum)
-        panels.append(Panel(rows.name, "iterations", "P / P* - 1", curves, "log", "log"))
+        panels.append(
+            Panel(f"{FIGURES[name]}: {rows.name}", "iterations", "P / P* - 1", curves, "log", "log")
+        )
     return Report(_claims(reached, levels), (_table(table),), (_figure(panels),), REMARKS, lab.data)
 
 

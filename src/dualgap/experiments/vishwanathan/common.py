@@ -115,7 +115,8 @@ def run(lab: Lab, rows: Rows, path: Path, solver: str, optimum: float, epochs: f
 
     def measure() -> dict[str, list[float]]:
         lab.tell(f"{rows.name} from disk: {solver} {options}")
-        budget = max(8 * MEBIBYTE, path.stat().st_size)
+        # the option `cache` says how many rows are kept; duals, weights and blocks come on top of them
+        budget = 2 * path.stat().st_size + 64 * rows.X.shape[1] + 256 * rows.n + 8 * MEBIBYTE
         outcome = fit(
             path,
             C=C,
