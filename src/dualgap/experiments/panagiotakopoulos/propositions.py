@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
+from ..report import Cell, Curve, Figure, Panel, Part, Report, Table, sooner, verdict_on
 from ..sets import Rows
 
 C = 1.0
@@ -22,6 +22,7 @@ def run(lab: Lab) -> Report:
     inside: list[bool] = []
     below: list[bool] = []
     shrinking: list[bool] = []
+    slower: list[Part] = []
     for name in ("a9a", "w8a"):
         rows = lab.rows(name, 500)
         optimum = lab.optimum(rows, C=C)
@@ -38,6 +39,8 @@ def run(lab: Lab) -> Report:
             x = [float(epoch) for epoch in range(1, len(J) + 1)]
             curves.append(Curve(f"{solver}: J / J* - 1", x, [max(j / optimum - 1.0, 1e-9) for j in J]))
             curves.append(Curve(f"{solver}: 1 - L / J*", x, [1.0 - lower / optimum for lower in L], True))
+        single, multiple = (float(str(row[-1])) for row in table[-2:])
+        slower.append(sooner(single, multiple))
         panels.append(Panel(rows.name, "epochs", "distance from the optimum", curves, "log", "log"))
     claims = (
         verdict_on(
@@ -54,6 +57,11 @@ def run(lab: Lab) -> Report:
             "the gap between J and L vanishes in the course of the epochs",
             shrinking,
             "; ".join(f"{row[0]}, {row[1]}: {row[6]:.3g} to {row[7]:.3g}" for row in table),
+        ),
+        verdict_on(
+            "multiple updates make L grow more slowly: SGD-m needs more epochs than SGD-s to the same gap",
+            slower,
+            "; ".join(f"{row[0]}, {row[1]}: a gap of {row[7]:.3g} in the end" for row in table),
         ),
     )
     header = ("data", "solver", "|w| after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*")

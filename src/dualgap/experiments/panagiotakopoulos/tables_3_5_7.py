@@ -106,7 +106,7 @@ def run(lab: Lab) -> Report:
     for C in [1.0] if lab.quick else PAPER:
         table: list[list[Cell]] = []
         found[C] = {}
-        for row in common.sets(lab):
+        for row in common.sets(lab, C):
             theirs: Theirs = PAPER[C][row.name] if not row.stands_for else (None,) * 7
             if row.rows is None:
                 table.append([common.heading(row), *([None] * 7), *theirs])

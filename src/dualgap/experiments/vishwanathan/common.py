@@ -58,11 +58,11 @@ def shapes(lab: Lab) -> tuple[Shape, ...]:
 
 
 def rows_of(lab: Lab, shape: Shape) -> Rows:
-    """Rows of a shape, generated; text-like ones have columns by Zipf's law."""
+    """Rows of a shape, of a length of about 1, generated; text-like ones have columns by Zipf's law."""
     rng = np.random.default_rng(shape.seed)
     X: Any
     if shape.entries == shape.d:
-        X = rng.normal(size=(shape.n, shape.d)).astype(np.float32)
+        X = (rng.normal(size=(shape.n, shape.d)) / np.sqrt(shape.d)).astype(np.float32)
     else:
         row = np.repeat(np.arange(shape.n), shape.entries)
         share = rng.random(row.size) ** (1.0 if shape.d < 10_000 else 3.0)
@@ -72,10 +72,11 @@ def rows_of(lab: Lab, shape: Shape) -> Rows:
         X.sum_duplicates()
         norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
         X = sp.csr_matrix(sp.diags_array((1.0 / norms).astype(np.float32)) @ X)
+    theirs = shape.name.removesuffix("-like").replace("webspam", "webspam-t")
     score = X @ rng.normal(size=shape.d).astype(np.float32)
     score = score + 0.7 * float(np.std(score)) * rng.normal(size=shape.n)
     y = np.where(score > np.quantile(score, 1.0 - shape.positive), 1.0, -1.0)
-    return lab.given(Rows(shape.name, X, y, f"{shape.n:,} x {shape.d:,}, generated"))
+    return lab.given(Rows(shape.name, X, y, f"{shape.n:,} x {shape.d:,}, generated; {theirs} is not at hand"))
 
 
 @contextmanager

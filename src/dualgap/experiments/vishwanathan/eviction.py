@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ..lab import Lab
+from ..page import shown
 from ..report import Cell, Figure, Panel, Report, Table, sooner, verdict_on
 from . import common
 
@@ -41,7 +42,7 @@ def run(lab: Lab) -> Report:
     claim = verdict_on(
         "active eviction needs fewer passes than random eviction",
         verdicts,
-        "; ".join(f"{row[0]}: {row[1]}, {row[2]} against {row[3]} passes" for row in table),
+        "; ".join(f"{row[0]}: {shown(row[1])}, {shown(row[2])} against {shown(row[3])}" for row in table),
     )
     header = ("data", *RULES.values())
     title = f"Passes over the disk to {ACCURACY:.0%}, a tenth of the rows in memory"
