@@ -48,7 +48,7 @@ TITLES: dict[str, str] = {
     "zhang-figure-1": "Figure 1: early stopping, averaging and regularisation of least squares",
     "zhang-figure-2": "Figure 2: the perceptron and SGD with the hinge loss",
     "zhang-averaging": "Sections 5.2 and 5.3: averaging, half the time, random stopping",
-    "zhang-theorems": "Theorems 5.2 and 5.3: losses beside their bounds",
+    "zhang-theorems": "Theorems 5.2, 5.3 and 6.1: losses and distances beside their bounds",
     "vishwanathan-eviction": "Does active eviction work?",
     "vishwanathan-block-minimisation": "Comparison with block minimisation",
     "vishwanathan-expanded-features": "Expanding features",

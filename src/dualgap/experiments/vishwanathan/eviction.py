@@ -50,6 +50,6 @@ def run(lab: Lab) -> Report:
         (claim,),
         (Table(title, header, table),),
         (Figure("vishwanathan-eviction", "Dual cached loops under three rules of eviction", panels),),
-        ("The lecture has tens of gigabytes; rows of these shapes are generated at a hundredth of that.",),
+        ("The lecture has tens of gigabytes; these rows are generated, at a thousandth of that or less.",),
         lab.data,
     )

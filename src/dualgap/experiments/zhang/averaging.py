@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Part, Report, Table, verdict_on
+from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
 from . import common
 
 RATES = (0.0002, 0.002, 0.02, 0.05, 0.2)
-
-
-NOTHING = 0.2  # points of break-even that are no difference
 
 
 def run(lab: Lab) -> Report:
@@ -49,7 +46,7 @@ def run(lab: Lab) -> Report:
             [
                 part
                 for gain in gains.values()
-                for part in (_sign(max(gain[len(rates) // 2 :])), _sign(-gain[0]))
+                for part in (common.sign(max(gain[len(rates) // 2 :])), common.sign(-gain[0]))
             ],
             "; ".join(f"{loss}: " + ", ".join(f"{g:+.1f}" for g in gain) for loss, gain in gains.items())
             + f" points at eta = {', '.join(f'{eta:g}' for eta in rates)}",
@@ -72,7 +69,3 @@ def run(lab: Lab) -> Report:
     return Report(
         claims, (Table(f"Break-even points after {epochs} passes", header, table),), (figure,), (), lab.data
     )
-
-
-def _sign(gain: float) -> Part:
-    return "tie" if abs(gain) <= NOTHING else gain > 0.0

@@ -33,8 +33,8 @@ def run(lab: Lab) -> Report:
         verdict_on(
             "perceptron-based methods are clearly inferior to SGD with the hinge loss",
             [
-                best["perceptron"] < best["SGD, hinge loss"],
-                best["averaged perceptron"] < best["averaged SGD, hinge loss"],
+                common.sign(best["SGD, hinge loss"] - best["perceptron"]),
+                common.sign(best["averaged SGD, hinge loss"] - best["averaged perceptron"]),
             ],
             "; ".join(f"{label} {value:.1f}%" for label, value in best.items()),
         ),
@@ -51,7 +51,7 @@ def run(lab: Lab) -> Report:
         ),
         verdict_on(
             "averaging matters much less for SGD with a small learning rate than for the perceptron",
-            gain["SGD, hinge loss"] < gain["perceptron"],
+            common.sign(gain["perceptron"] - gain["SGD, hinge loss"]),
             f"{gain['SGD, hinge loss']:+.1f} points, for the perceptron {gain['perceptron']:+.1f}",
         ),
     )
@@ -67,6 +67,9 @@ def run(lab: Lab) -> Report:
                 [Panel(found.name, "passes over the data", "break-even point, %", curves, "log")],
             ),
         ),
-        (),
+        (
+            "Both perceptrons stay some five points behind, averaged or not.",
+            "Without a constant feature every method loses points; the paper does not say if it had one.",
+        ),
         lab.data,
     )
