@@ -43,7 +43,7 @@ def run(lab: Lab) -> Report:
     for C in [1.0] if lab.quick else sorted(tables_2_4_6.PAPER):
         cells = Cells({}, {})
         rows: list[list[Cell]] = []
-        for row in common.sets(lab, C, timed=True):
+        for row in common.sets(lab, C):
             if row.rows is None or (lab.quick and rows):
                 continue
             ours = {solver: item.seconds for solver, item in tables_2_4_6.measured(lab, row.rows, C).items()}

@@ -71,9 +71,9 @@ def run(lab: Lab) -> Report:
         table.append([common.heading(row), *_cells(here), *theirs])
     note = (
         "T: the first whole number of epochs at which the own point is within 1% of the optimum; epsilon as "
-        f"in Tables 2 and 3. Seconds: training alone, least of {common.REPEATS}, in turns; calibration of "
-        "SvmSgd and SGD-QN is included, and the random order in which they are given the rows costs them "
-        f"nothing, as in the paper. An empty cell: not at hand, or not within {LIMIT:,} epochs."
+        f"in Tables 2 and 3. {common.TIMED}Calibration of SvmSgd and SGD-QN is included; the "
+        "random order in which they are given the rows costs them nothing, as in the paper. "
+        f"An empty cell: not at hand, or not within {LIMIT:,} epochs."
     )
     title = "Table 8: C = 1, single precision"
     return Report(_claims(found), (Table(title, HEADER, table, note),), (), REMARKS, lab.data)
@@ -159,5 +159,5 @@ def measured(lab: Lab, rows: Rows) -> dict[str, Found]:
     setting = ends["mpu"][1]
     if setting is not None:
         runs["mpu"] = partial(tables_3_5_7.trained, lab, rows, "mpu", C, setting, **SINGLE)
-    seconds = common.seconds(lab, key, runs)
+    seconds = common.seconds(lab, rows, key, runs)
     return {solver: Found(*ends[solver], seconds.get(solver, math.inf)) for solver in SOLVERS}

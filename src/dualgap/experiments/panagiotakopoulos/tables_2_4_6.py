@@ -128,22 +128,21 @@ HEADER = ("data", *COLUMNS, *(f"{column}, paper" for column in COLUMNS))
 NOTE = (
     "T: the first whole number of epochs at which the algorithm's own point is within 1% of the optimum. "
     "epsilon: the relative gap of its own dual point there, which the paper's rule would have to be given. "
-    "Seconds: training alone, least of two, in turns. An empty cell: not at hand, not within "
-    f"{LIMIT:,} epochs, or failed in the paper."
+    f"{common.TIMED}An empty cell: not at hand, not within {LIMIT:,} epochs, or failed."
 )
 REMARKS = (
     "Pegasos here has the projection and takes one row a step (k = 1), as the program that the paper ran. "
     "Where that program failed and ours does not, its numerical problems were those of one implementation.",
     "Seconds of the paper are those of a 2.5 GHz Core 2 Duo; ratios between solvers compare, seconds do not. "
     "They stand in panagiotakopoulos-orderings.",
-    "At C = 10 the stand-in for News20 is not run (800 epochs of 7 million entries for each solver), and "
-    "seconds are not measured on Covertype and the stand-in for RCV1.",
+    "At C = 10 Covertype and the stand-ins for News20 and RCV1 are not run: hundreds of epochs of 7 million "
+    "entries for each solver.",
     "The paper's seconds of SGD-s and SGD-m include their own evaluations of both objectives; ours do not.",
 )
 
 
-def measured(lab: Lab, rows: Rows, C: float, *, timed: bool = True) -> dict[str, Found]:
-    """Every solver on one problem: epochs first, then seconds in turns, where they are asked for."""
+def measured(lab: Lab, rows: Rows, C: float) -> dict[str, Found]:
+    """Every solver on one problem: epochs first, then seconds in turns."""
     goal = (1.0 + common.ACCURACY) * lab.optimum(rows, C=C)
     key = {"tables-2-4-6": rows.name, "rows": rows.n, "C": C}
     epochs: dict[str, tuple[float, float | None]] = lab.once(
@@ -158,7 +157,7 @@ def measured(lab: Lab, rows: Rows, C: float, *, timed: bool = True) -> dict[str,
         for solver, (count, _) in epochs.items()
         if math.isfinite(count)
     }
-    seconds = common.seconds(lab, key, runs) if timed else {}
+    seconds = common.seconds(lab, rows, key, runs)
     return {solver: Found(*epochs[solver], seconds.get(solver, math.inf)) for solver in SOLVERS}
 
 
@@ -169,8 +168,7 @@ def _cells(found: dict[str, Found]) -> list[Cell]:
         if math.isinf(item.epochs):
             cells += [None, None, None] if solver in SOLVERS[2:] else [None, None]
         else:
-            seconds = item.seconds if math.isfinite(item.seconds) else None
-            cells += [*([item.epsilon] if solver in SOLVERS[2:] else []), round(item.epochs), seconds]
+            cells += [*([item.epsilon] if solver in SOLVERS[2:] else []), round(item.epochs), item.seconds]
     return cells
 
 

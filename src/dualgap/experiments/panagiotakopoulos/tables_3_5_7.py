@@ -82,7 +82,7 @@ HEADER = (
 )
 NOTE = (
     "epsilon: the loosest setting of the solver's own rule that ends within 1% of the optimum, as in the "
-    "paper. Seconds: training, least of two, in turns. The paper's epsilon of SVMperf is in percent."
+    f"paper. {common.TIMED}The paper's epsilon of SVMperf is in percent."
 )
 REMARKS = (
     "All four are our implementations and not the authors' programs; mpu is a reconstruction from its "
@@ -107,7 +107,7 @@ def run(lab: Lab) -> Report:
     for C in [1.0] if lab.quick else PAPER:
         table: list[list[Cell]] = []
         found[C] = {}
-        for row in common.sets(lab, C, timed=True):
+        for row in common.sets(lab, C):
             theirs: Theirs = PAPER[C][row.name] if not row.stands_for else (None,) * 7
             if row.rows is None:
                 table.append([common.heading(row), *([None] * 7), *theirs])
@@ -131,7 +131,7 @@ def measured(lab: Lab, rows: Rows, C: float) -> dict[str, Found]:
         for solver, setting in settings.items()
         if setting is not None
     }
-    seconds = common.seconds(lab, key, runs)
+    seconds = common.seconds(lab, rows, key, runs)
     return {solver: Found(settings[solver], seconds.get(solver, math.inf)) for solver in SOLVERS}
 
 
