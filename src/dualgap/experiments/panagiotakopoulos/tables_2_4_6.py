@@ -77,9 +77,7 @@ def run(lab: Lab) -> Report:
             if row.rows is None:
                 table.append([common.heading(row), *([None] * 10), *theirs])
                 continue
-            here = found[C][row.rows.name] = measured(
-                lab, row.rows, C, timed=(row.name, C) not in common.UNTIMED
-            )
+            here = found[C][row.rows.name] = measured(lab, row.rows, C)
             table.append([common.heading(row), *_cells(here), *theirs])
             if PAPER[C][row.name][0] is None:
                 failed.append([common.heading(row), C, _shown(here["pegasos"].epochs)])
