@@ -65,7 +65,7 @@ REMARKS = (
 
 def _panel(name: str, runs: dict[str, common.Run]) -> Panel:
     curves = [one.curve(METHODS[solver][0], by="seconds") for solver, one in runs.items()]
-    return Panel(name, "seconds", "f / f* - 1", curves, "log", "log")
+    return Panel(name, "seconds", "f / f* - 1", curves, yscale="log")
 
 
 def _figure(share: float, panels: list[Panel]) -> Figure:

@@ -107,6 +107,7 @@ class Run(NamedTuple):
             self.passes if by == "passes" else self.seconds,
             [max(e, 1e-9) for e in self.excess],
             dashed,
+            "o",  # a run may have one point only
         )
 
 
