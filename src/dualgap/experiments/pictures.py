@@ -10,6 +10,7 @@ from .report import Figure, Panel
 
 # Okabe and Ito's colours, which people of every colour vision can tell apart; markers say the same once more
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D1F")
+BESIDE = 6  # curves, from which on the legend stands beside the axes
 WIDTH, HEIGHT = 5.4, 3.8  # of one panel, in inches
 
 
@@ -42,7 +43,10 @@ def _draw(axes: Any, panel: Panel) -> None:
     axes.set_xscale(panel.xscale)
     axes.set_yscale(panel.yscale)
     axes.grid(True, which="major", alpha=0.25)
-    axes.legend(fontsize=8, framealpha=0.9)
+    if len(panel.curves) > BESIDE:  # a legend of so many lines would hide some of them
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    else:
+        axes.legend(fontsize=8, framealpha=0.9)
 
 
 def draw(figure: Figure, folder: Path) -> Path:
