@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from ..core.bias import make_bias
 from ..core.losses import Loss, loss_named
-from ..core.problem import ABSOLUTE_SHARE, Certificate, Point, Problem
+from ..core.problem import Certificate, Point, Problem
 from ..data.chunks import OnDisk
 from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data, scan
 from ..data.fingerprint import hashes_in_any_order, hashes_in_order, values_by_hash
@@ -230,7 +230,8 @@ def _recompute_row(
             known = recomputed.primal - recomputed.dual
             verdict, reason = NOT_TRUE, f"the gap is {known!r}, and the stored {stored.gap!r} is less"
     if verdict != NOT_TRUE:
-        floor = problem.value_at_zero * ABSOLUTE_SHARE / (proof.lam or 1.0)
+        floor = problem.gap_floor
+        floor = None if floor is None else floor / (proof.lam or 1.0)
         verdict, reason = (NOT_TRUE, fault) if (fault := inconsistency(stored, floor)) else (verdict, reason)
     if order == UNKNOWN:
         reason += _NO_FINGERPRINT[verdict]
