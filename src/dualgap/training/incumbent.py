@@ -19,8 +19,8 @@ def scaled(problem: Problem, point: Point, found: Evaluation) -> Point | None:
     """The point with its dual point scaled down to where a lower bound is surely positive; None where that
     is not known to help.
 
-    D(beta) = L - Q/2, where Q = lam |w(beta)|^2, with the term of b, grows with the square of beta. Conjugates
-    are convex and 0 at 0, so D(s beta) >= s L - s^2 Q/2 for s in [0, 1], which is largest at s = L / Q.
+    D(beta) = L - Q/2, where Q = lam |w(beta)|^2, with the term of b, grows with the square of beta. As
+    conjugates are convex and 0 at 0, D(s beta) >= s L - s^2 Q/2 for s in [0, 1]: largest at s = L / Q.
     """
     strength = problem.bias.strength(problem.lam)
     square = problem.lam * float(found.w_of_dual @ found.w_of_dual)
