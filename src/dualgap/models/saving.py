@@ -172,7 +172,7 @@ def _held_rows(arrays: dict[str, Any], n: int) -> Any:
     rows = arrays.get("held_rows")
     if rows is None:
         return None
-    if not (0 < rows.size < n and 0 <= rows[0] and rows[-1] < n and (np.diff(rows) > 0).all()):
+    if not (0 < rows.size < n and rows[0] >= 0 and rows[-1] < n and (np.diff(rows) > 0).all()):
         raise ValueError(f"held_rows are no numbers, in rising order, of some of the {n} rows")
     return rows
 
