@@ -75,8 +75,9 @@ class Hessians:
     @cached_property
     def X(self) -> Any:
         """The rows in float64."""
-        X = self._X.toarray() if sp.issparse(self._X) and not self.sparse else self._X
-        return X.astype(np.float64, copy=False)
+        stored: Any = self._X
+        made_dense = sp.issparse(stored) and not self.sparse
+        return (stored.toarray() if made_dense else stored).astype(np.float64, copy=False)
 
     def scores(self, w: Floats, b: float) -> Floats:
         """``Z (w, b)``."""
