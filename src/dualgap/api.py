@@ -11,6 +11,7 @@ from inspect import Signature, signature
 from typing import Any
 
 from .core.bias import Bias
+from .core.certificate import excess
 from .core.losses import Loss
 from .core.problem import Point
 from .models.model import Model
@@ -221,7 +222,7 @@ def warn_unconverged(who: str, outcome: Outcome, tol: float, stacklevel: int = 3
 
     warnings.warn(
         f"{who} ended at a relative gap of {outcome.certificate.relative_gap:.3g} after {outcome.epochs:.4g} "
-        f"epochs, above tol={tol:g}: its objective may be up to that fraction above the minimum. "
+        f"epochs, above tol={tol:g}: {excess(outcome.certificate)}. "
         f"{outcome.advice}",
         ConvergenceWarning,
         stacklevel=stacklevel,

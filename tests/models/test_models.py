@@ -16,7 +16,7 @@ import dualgap
 from dualgap.cli import _run
 from dualgap.core.losses import LOSSES
 from dualgap.files import DataSpec, Model, Store, write_store, write_svmlight
-from dualgap.models.card import FORMULAS
+from dualgap.models.card import FORMULAS, statements
 from dualgap.models.saving import VERSION, header_of, load_model
 from dualgap.runtime.archive import read_archive, write_archive
 from dualgap.runtime.errors import InputError
@@ -277,6 +277,25 @@ def test_the_hard_margin_is_verified() -> None:
     outcome = dualgap.fit(X, [1, 1, 0, 0], C=np.inf, bias="exact", solver="smo", tol=1e-6)
     assert outcome.model.loss == "hard-margin"
     assert outcome.model.verify(X, [1, 1, 0, 0]).verdict == "true"
+    model = dualgap.LinearSVC(C=np.inf, fit_intercept=False).fit(X, [1, 1, 0, 0])
+    assert np.array_equal(model.coef_[0], outcome.coef)
+    assert model.certificate_ == [outcome.certificate]
+    assert model.to_model().verify(X, [1, 1, 0, 0]).verdict == "true"
+    with pytest.raises(InputError, match="which belongs to the hinge loss and not to 'logistic'"):
+        dualgap.LinearSVC(C=np.inf, loss="logistic").fit(X, [1, 1, 0, 0])
+
+
+@pytest.mark.parametrize("bias", ["none", "exact"])
+def test_classes_that_are_not_separable_end_a_hard_margin(bias: str, tmp_path: Path, capsys: Any) -> None:
+    """Rows that are in both classes: the dual grows beyond all bounds."""
+    X, y = np.eye(3)[[0, 0, 1, 2]], np.array([1, -1, 1, -1])
+    outcome = dualgap.fit(X, y, C=np.inf, bias=bias)
+    assert outcome.reason.name == "not separable"
+    assert statements(outcome.model).startswith("Nothing is proven of this model: it violates")
+    write_svmlight(tmp_path / "rows.svm", X, y)
+    told = ["train", str(tmp_path / "rows.svm"), "-o", str(tmp_path / "m"), "--C", "inf", "--bias", bias]
+    assert _run(told) == 3
+    assert "above the smallest possible" not in capsys.readouterr().out
 
 
 def test_files_of_the_first_version_are_read(tmp_path: Path) -> None:

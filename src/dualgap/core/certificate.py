@@ -65,6 +65,15 @@ def relative_to_floor(primal: float, gap: float, rounding: float, floor: float |
     return gap / floor if floor else np.inf
 
 
+def excess(certificate: Certificate) -> str:
+    """How far the objective of a model may be above the minimum, in words that follow its relative gap."""
+    if certificate.primal == np.inf:
+        return "it violates the hard margin, and nothing is proven of it"
+    if certificate.relative_gap == np.inf:
+        return "no positive lower bound is known, so its objective may be any number of times the minimum"
+    return "its objective may be up to that fraction above the minimum"
+
+
 def in_form(certificate: Certificate, form: Form, lam: float) -> Certificate:
     """The same certificate for P ("mean") or for J = P / lam ("J"); without lam there is no J."""
     if certificate.form == form or lam == 0.0:

@@ -22,12 +22,14 @@ def scaled(problem: Problem, point: Point, found: Evaluation) -> Point | None:
     D(beta) = L - Q/2, where Q = lam |w(beta)|^2, with the term of b, grows with the square of beta. As
     conjugates are convex and 0 at 0, D(s beta) >= s L - s^2 Q/2 for s in [0, 1]: largest at s = L / Q.
     """
+    if point.beta is None or not np.isfinite(found.dual):
+        return None
     strength = problem.bias.strength(problem.lam)
     square = problem.lam * float(found.w_of_dual @ found.w_of_dual)
     if 0.0 < strength < np.inf:
         square += strength * (found.b - problem.bias.centre) ** 2
     linear = found.dual + 0.5 * square
-    if point.beta is None or not 0.0 < linear < square < np.inf:
+    if not 0.0 < linear < square < np.inf:
         return None
     return point._replace(beta=linear / square * point.beta)
 
