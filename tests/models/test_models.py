@@ -277,7 +277,7 @@ def test_the_hard_margin_is_verified() -> None:
     outcome = dualgap.fit(X, [1, 1, 0, 0], C=np.inf, bias="exact", solver="smo", tol=1e-6)
     assert outcome.model.loss == "hard-margin"
     assert outcome.model.verify(X, [1, 1, 0, 0]).verdict == "true"
-    model = dualgap.LinearSVC(C=np.inf, fit_intercept=False).fit(X, [1, 1, 0, 0])
+    model = dualgap.LinearSVC(C=np.inf, solver="smo", tol=1e-6).fit(X, [1, 1, 0, 0])
     assert np.array_equal(model.coef_[0], outcome.coef)
     assert model.certificate_ == [outcome.certificate]
     assert model.to_model().verify(X, [1, 1, 0, 0]).verdict == "true"
