@@ -244,7 +244,8 @@ def test_an_optimum_of_zero_is_certified() -> None:
         (Squared(), [0.1, 0.1, 0.1], ExactBias(), True),
         (Squared(), [0.1, 0.1, 0.2], ExactBias(), False),
         (Squared(), [0.1, 0.1, 0.1], NoBias(), False),
-        (EpsilonInsensitive(0.5), [1.0, 1.5, 2.0], ExactBias(), True),
+        (EpsilonInsensitive(0.5), [1.01, 1.5, 2.0], ExactBias(), True),
+        (EpsilonInsensitive(0.1), [0.1, 0.2, 0.30000000000000004], ExactBias(), False),  # by an ulp
         (EpsilonInsensitive(0.5), [1.0, 1.5, 2.1], ExactBias(), False),
         (EpsilonInsensitive(0.5), [0.1, -0.4, 0.0], NoBias(), True),
     ],

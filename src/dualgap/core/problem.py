@@ -192,8 +192,9 @@ class Problem:
         if not self.bias.free:
             return False
         low, high = self._target_range()
-        b = 0.5 * low + 0.5 * high
-        return low == high or (self.loss.value(low, b) == self.loss.value(high, b) == 0.0)
+        b, slack = 0.5 * low + 0.5 * high, 8.0 * UNIT * (abs(low) + abs(high))  # more than b errs by
+        fits = self.loss.value(low, b + slack) == self.loss.value(high, b - slack) == 0.0
+        return low == high or fits
 
     def _target_range(self) -> tuple[float, float]:
         """The smallest and the largest target of a row of positive weight."""
