@@ -37,6 +37,13 @@ def test_a_class_without_rows_has_no_recall_and_the_means_leave_it_out() -> None
     assert np.isnan(per_class[2]["recall"])
     assert np.isnan(per_class[2]["auc"])
     assert values["recall_macro"] == pytest.approx((1 + 0.5) / 2)
+    codes, scores = np.array([0, 1, 1, 2]), np.eye(3)[[0, 1, 0, 0]]  # class 2 is never predicted
+    values, _ = multiclass(codes, scores)
+    for name in ("precision", "recall", "f1"):
+        wanted = getattr(metrics, f"{name}_score")(
+            codes, scores.argmax(axis=1), average="macro", zero_division=0
+        )
+        assert values[f"{name}_macro"] == pytest.approx(wanted)
     values = classification(-np.ones(3), -np.ones(3))
     assert all(np.isnan(values[name]) for name in ("precision", "recall", "f1", "auc", "average_precision"))
 

@@ -126,7 +126,10 @@ def _labels(found: Summary) -> str:
         return f"more than 1,000 different {'words' if low is None else f'ones, {low:.6g} to {high:.6g}'}"
     ordered = sorted(found.labels.items())
     more = f", and {len(ordered) - _CLASSES} more" if len(ordered) > _CLASSES else ""
-    return ", ".join(f"{shown_label(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
+    counts = ", ".join(f"{shown_label(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
+    if not found.multilabel:
+        return counts
+    return f"{counts}; any number a row, {found.unlabelled:,} rows without (--task multilabel)"
 
 
 def _store_lines(header: Header | None) -> Lines:

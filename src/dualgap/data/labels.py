@@ -15,7 +15,7 @@ import numpy as np
 
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
-from .words import Names, are_words, decoded
+from .words import COMMA, NO_LABELS, Names, are_words, decoded, shown_word
 
 if TYPE_CHECKING:  # Numba comes with feeds, and describing a model does without
     from .chunks import Feed
@@ -185,6 +185,17 @@ def refuse_words(names: Names, where: str) -> None:
         raise InputError(
             f"{where}: the labels are words ({listed(names)}), and a regression loss needs numbers; for "
             "classes take a loss such as hinge or logistic, or say task='classification'"
+        )
+
+
+def refuse_sets(names: Names, where: str) -> None:
+    """Refuse sets of labels (``1,5,7``) where a row must have one label: each set would be a class."""
+    several = next((name for name in names or () if COMMA in name), None)
+    if several is not None:
+        what = "no label" if several == NO_LABELS else f"the labels {shown_word(several)}"
+        raise InputError(
+            f"{where}: there are rows with {what}, and a row must have one; for any number of labels a row "
+            "say task='multilabel'"
         )
 
 
