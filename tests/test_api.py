@@ -34,7 +34,7 @@ REFUSED = [
     ({"y": [1, 1, 1, 1]}, "one class only"),
     ({"y": [1, 2, 3, 1]}, r"3 classes \(1, 2, 3\)"),
     ({"y": [[1], [2], [3], [1]]}, "one number a row"),
-    ({"loss": "squared", "y": ["a", "b", "c", "d"]}, "must be numbers"),
+    ({"loss": "squared", "y": ["a", "b", "c", "d"]}, "a regression loss needs numbers"),
     ({"sample_weight": [1, -1, 1, 1]}, r"sample_weight\[1\] is -1"),
     ({"sample_weight": [0, 0, 0, 0]}, "all sample weights are zero"),
     ({"sample_weight": [1, np.inf, 1, 1]}, r"sample_weight\[1\] is inf"),
@@ -366,3 +366,18 @@ class TestConvergenceWarning:
             outcome = dualgap.fit(self.X, self.y, solver="dcd", C=10.0, tol=1e-6, max_epochs=2)
             assert "Otherwise raise max_epochs" in outcome.advice
             assert dualgap.fit(self.X / self.X.std(0), self.y).advice == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"loss": "squared"}, r"y: the labels are words \(a, b, c\).* say task='classification'"),
+        ({"patience": 3, "task": "classification"}, "patience=3 is for early stopping; give validation="),
+        ({"c": 3}, r"no option 'c', and there is no argument of that name; did you mean 'C'\?"),
+    ],
+)
+def test_what_was_meant(arguments: dict[str, Any], complaint: str) -> None:
+    words = np.repeat(["a", "b", "c"], 10)
+    y = words if "loss" in arguments else words == "a"
+    with pytest.raises(dualgap.InputError, match=complaint):
+        dualgap.fit(np.random.default_rng(0).normal(size=(30, 3)), y, **arguments)

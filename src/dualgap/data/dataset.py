@@ -27,12 +27,13 @@ from .formats.arrow.feed import StoreFeed
 from .formats.arrow.store import Store
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
 from .label_sets import LabelSets, label_matrix, sets_of_feed
-from .labels import Labels, classes_of, for_codes, refuse_sets, refuse_words, targets_of
+from .labels import Labels, classes_of, distinct, for_codes, refuse_sets, refuse_words, targets_of
 from .memory import check_width, streaming_budget, streaming_note, training_bytes
 from .scaling import fitted, scale_name
 from .schema import Schema
 from .sources import View, view
 from .table import Table
+from .words import are_words
 
 _ARRAYS = Path("X")  # stands for the name of a file where rows come from arrays
 _WHOLE = (
@@ -308,6 +309,8 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
         refuse_sets(table.label_names, str(table.path))
     if task == "regression":
         refuse_words(table.label_names, str(table.path))
+        if not spec.named and are_words(np.asarray(table.codes)):
+            refuse_words(tuple(distinct(np.asarray(table.codes)).tolist()), "y")
         return None, table.codes
     if task == "multilabel":
         known, rows = None if schema is None else schema.labels, (table.codes, table.label_names, name)

@@ -39,6 +39,15 @@ class Schema(NamedTuple):
         """The number of columns after expansion."""
         return self.n_columns if self.expansion is None else self.expansion.width(self.n_columns)
 
+    @property
+    def derivation(self) -> str:
+        """How rows are made of those that are read, as the arguments of ``fit`` say it."""
+        told = [] if self.scaling is None else [f"scale={self.scaling.name!r}"]
+        if self.expansion is not None:
+            told.append(f"expand={self.expansion.name!r}")
+            told += [] if self.expansion.bits is None else [f"hash_bits={self.expansion.bits}"]
+        return " ".join(told)
+
     def reading(self, options: ReadOptions, form: Format) -> ReadOptions:
         """How to read a file in these columns; an index base that the caller names comes first."""
         zero_based = options.zero_based
