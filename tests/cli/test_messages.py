@@ -97,6 +97,8 @@ def test_runs_of_several_classes(forks: Forks, tmp_path: Path) -> None:
         ("--option papers=true", "no solver has an option 'papers'; did you mean 'paper'?"),
         ("--solver dcd --option papers=true", "solver 'dcd' has no option 'papers'; did you mean 'paper'?"),
         ("--scale maxabs", "--scale maxabs is not known; did you mean 'max-abs'? there are: a number,"),
+        ("--hash-bits 9", "--hash-bits 9 is for --expand poly2 and its like; add it or leave this out"),
+        ("--checkpoint-every soon", "--checkpoint-every soon is no duration; write it as 60s,"),
         ("--patience 3", "--patience 3 is for --validation; add that or leave it out"),
         (
             "--solver pegasos --option paper=rupnik-2008",
@@ -156,3 +158,41 @@ def test_a_file_that_is_no_saved_run(forks: Forks, rows: Path, tmp_path: Path) -
 def test_the_introduction_says_how_rows_are_expanded(forks: Forks, rows: Path, tmp_path: Path) -> None:
     train = ["train", rows, "-o", tmp_path / "model", "--expand", "poly2", "--hash-bits", "8"]
     assert "\n  expanded by poly2 to 256 columns\n" in forks(*train).out
+
+
+def test_columns_are_named_for_parquet_alone(forks: Forks, rows: Path, tmp_path: Path) -> None:
+    store, model = tmp_path / "rows.arrow", tmp_path / "model"
+    assert forks("convert", rows, store, "--quiet").code == 0
+    assert forks("train", rows, "-o", model, "--quiet").code == 0
+    for command in (
+        ["train", rows, "-o", model],
+        ["inspect", rows],
+        ["convert", rows, tmp_path / "other.arrow"],
+        ["evaluate", model, rows],
+    ):
+        error = forks(*command, "--label", "y").error
+        assert error == f"--label y is for Parquet files, and not for {rows} (svmlight text); leave it out"
+    error = forks("train", store, "-o", model, "--weight", "w").error
+    assert error.startswith(f"--weight w is for Parquet files, and not for {store} (dualgap store")
+
+
+def test_where_rows_are_wrong(forks: Forks, tmp_path: Path) -> None:
+    data = tmp_path / "rows.svm"
+    train = ["train", data, "-o", tmp_path / "model"]
+    data.write_text("1 1:1e200\n-1 2:1\n")
+    assert forks(*train).error.startswith(f"{data}: row 0 of X has values so large")
+    data.write_text("".join(f"{k / 7} 1:{k}\n" for k in range(9)))
+    assert "9 different labels on 9 rows (0, 0.14" in forks(*train).error
+    assert forks(*train).error.endswith(
+        "each of which would be a class; for numbers use a regression loss (--loss squared)"
+    )
+    assert forks(*train, "--loss", "squared", "--quiet").code == 0
+    data.write_text("spam 1:1\nham 1:2\n")
+    error = forks("evaluate", tmp_path / "model", data).error
+    assert error == f"{data}, line 1: the labels are words (ham, spam), and the model was trained on numbers"
+
+
+def test_names_are_quoted_where_they_must_be(forks: Forks, rows: Path, tmp_path: Path) -> None:
+    model = tmp_path / "my model"
+    assert forks("train", rows, "-o", model, "--quiet").code == 0
+    assert f"dualgap predict '{model}' DATA" in forks("inspect", model).out

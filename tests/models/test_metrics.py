@@ -78,6 +78,11 @@ def test_what_can_be_measured() -> None:
         many.model.evaluate(X[:1], ["dog"])
     with pytest.raises(InputError, match="y is missing"):
         many.model.evaluate(X)
+    for wrong in (y[:5], np.ones((90, 3))):
+        with pytest.raises(InputError, match=r"y has shape .* and X has 90 rows; it must be one label a row"):
+            many.model.evaluate(X, wrong)
+    with pytest.raises(InputError, match="X is a masked array"):
+        many.model.predict(np.ma.array(X, mask=X > 1.0))
     line = dualgap.fit(X, X @ [1.0, 2.0, 3.0], loss="squared", C=10.0).model
     assert line.score(X, X @ [1.0, 2.0, 3.0]) == pytest.approx(1.0, abs=1e-3)
     assert line.evaluate(X, X[:, 0]).as_dict().keys() == {"n_samples", "mse", "mae", "r2"}

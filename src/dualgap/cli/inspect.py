@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import Spinner, emit, json_option, note, printable, quiet_option, size_of
-from .data import column_options, multilabel_option, zero_based_option
+from .data import check_columns, column_options, multilabel_option, zero_based_option
 from .model_card import Lines, inspect_model
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def command(
             raise click.UsageError("--n-features and --zero-based are for data, and this is a model")
         inspect_model(file, as_json=as_json, quiet=quiet)
     else:
+        check_columns(file, label, weight)
         _inspect_data(file, ReadOptions(n_features, zero_based, label, weight, multilabel), as_json, quiet)
 
 

@@ -9,7 +9,7 @@ import click
 
 from ..runtime.errors import InputError, closest
 from .console import OutputError, Size, Spinner, complain, emit, json_option, quiet_option
-from .data import check_files, column_options, data_argument, zero_based_option
+from .data import check_columns, check_files, column_options, data_argument, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
 from .words import in_options
@@ -280,8 +280,9 @@ def _check(settings: Settings) -> dict[str, Any]:
             {"MODEL": settings.model_file, "the file of --trace": settings.trace},
             {"the file of --resume": settings.resume},
         )
-    duration("--checkpoint-every", settings.checkpoint_every)
+    duration("checkpoint_every", settings.checkpoint_every)
     scale_name(settings.scale)
+    check_columns(settings.data_file, settings.label, settings.weight)
     loss = make_loss(settings.loss)
     if not is_hard(settings.C, settings.lam):
         strength(settings.C, settings.lam, 1.0)

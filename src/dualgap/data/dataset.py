@@ -27,13 +27,12 @@ from .formats.arrow.feed import StoreFeed
 from .formats.arrow.store import Store
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
 from .label_sets import LabelSets, label_matrix, sets_of_feed
-from .labels import Labels, classes_of, distinct, for_codes, refuse_sets, refuse_words, targets_of
+from .labels import Labels, classes_of, for_codes, one_label, refuse_sets, refuse_words, targets_of, words_of
 from .memory import check_width, streaming_budget, streaming_note, training_bytes
 from .scaling import fitted, scale_name
 from .schema import Schema
 from .sources import View, view
 from .table import Table
-from .words import are_words
 
 _ARRAYS = Path("X")  # stands for the name of a file where rows come from arrays
 _WHOLE = (
@@ -243,7 +242,10 @@ def _in_memory(
 ) -> Dataset:
     """Rows in memory. Those that no longer fit once they are expanded are streamed (``whole_file``)."""
     labels, targets = _targets(spec, task, schema, table)
-    source = view(table.X, targets, table.weight, threads=spec.threads)
+    try:
+        source = view(table.X, targets, table.weight, threads=spec.threads)
+    except InputError as error:
+        raise InputError(f"{table.path}: {error}" if spec.named else str(error)) from None
     if schema is not None and source.d != schema.n_columns:
         have = "have" if schema.owner.endswith("s") else "has"
         theirs = f"{schema.owner} {have} {schema.n_columns}"
@@ -296,7 +298,7 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
     if task == "classification":
         labels = Labels.binary(np.array(classes_of(feed)), feed.name, spec.positive)
     elif task == "one-vs-rest":
-        labels = Labels.several(np.array(classes_of(feed)), feed.name)
+        labels = Labels.several(np.array(classes_of(feed)), feed.name, feed.n)
     targets = targets_of(labels, label_names)
     found = Schema(feed.d, zero_based, names, spec.expansion, labels, scaling=scaling)
     return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
@@ -308,9 +310,7 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
     if task != "multilabel" and schema is None:
         refuse_sets(table.label_names, str(table.path))
     if task == "regression":
-        refuse_words(table.label_names, str(table.path))
-        if not spec.named and are_words(np.asarray(table.codes)):
-            refuse_words(tuple(distinct(np.asarray(table.codes)).tolist()), "y")
+        refuse_words(words_of(table), name or "y")
         return None, table.codes
     if task == "multilabel":
         known, rows = None if schema is None else schema.labels, (table.codes, table.label_names, name)
@@ -319,10 +319,8 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
         else:
             sets = LabelSets.of_rows(*rows)
         return sets, sets.set_numbers(table.codes, table.label_names)
-    labels = np.asarray(table.codes)
-    if schema is not None and labels.ndim != 1:
-        raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")
-    if labels.ndim != 1 or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
+    labels = one_label(table.codes)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         return None, labels  # `view` says what is wrong with it
     if schema is not None:
         return schema.labels, _known(spec, schema, table, labels)
@@ -330,7 +328,7 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
         return None, labels
     found = Labels.of_table(table).classes
     if task == "one-vs-rest":
-        classes = Labels.several(found, name)
+        classes = Labels.several(found, name, labels.size)
     else:
         classes = Labels.binary(found, name, spec.positive)
     return classes, for_codes(classes.targets, table.label_names)(labels)

@@ -52,8 +52,8 @@ class LabelSets(Labels):
             classes = _sorted({label for each in _named(y, names)[1] for label in each})
         if len(classes) < 2:
             raise InputError(
-                f"{where}: {listed(classes) or 'none'} is the only label; multilabel takes two or more, and "
-                "for one a vector y (--positive LABEL) will do"
+                f"{where}: there is {'one label only' if len(classes) else 'no label'}, and multilabel takes "
+                "two or more; for one, a label a row will do"
             )
         if len(classes) > MOST_CLASSES:
             raise InputError(

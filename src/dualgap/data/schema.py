@@ -9,7 +9,7 @@ from ..runtime.errors import InputError
 from .features import Expansion, expanded
 from .formats import Format, ReadOptions
 from .label_sets import LabelSets
-from .labels import Labels, listed, refuse_words, shown_label
+from .labels import Labels, listed, shown_label
 from .scaling import Scaling
 from .table import Table
 
@@ -76,7 +76,10 @@ class Schema(NamedTuple):
         if isinstance(self.labels, LabelSets):
             return self.labels.set_numbers(table.codes, table.label_names)
         if self.labels is None:
-            refuse_words(table.label_names, table.place(0))
+            if table.label_names is not None:
+                have = "have" if self.owner.endswith("s") else "was trained on"
+                words = f"the labels are words ({listed(table.label_names)})"
+                raise InputError(f"{table.place(0)}: {words}, and {self.owner} {have} numbers")
             numbers: Floats = table.codes
             return numbers
         y = self.labels.alike(table.y)

@@ -92,6 +92,10 @@ def measure(model: Model, spec: DataSpec) -> Measured:
     for table in scan(spec, schema):
         if table.y is None:
             raise InputError("y is missing: give one label a row")
+        if np.shape(table.codes) != (table.n,):
+            raise InputError(
+                f"y has shape {np.shape(table.codes)} and X has {table.n} rows; it must be one label a row"
+            )
         targets.append(schema.targets(table))
         scores.append(model.decision_function(table.X))
     y, found = np.concatenate(targets), np.concatenate(scores)

@@ -7,9 +7,17 @@ import stat
 from pathlib import Path
 from typing import Literal
 
+from .checks import shown
 from .errors import InputError
 
 Kind = Literal["missing", "folder", "file", "device"]
+
+
+def as_path(path: object) -> Path:
+    """The path that a caller names; anything that cannot be one is refused."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{shown(path)} is no name of a file; give a text or a Path")
+    return Path(path)
 
 
 def kind_of_path(path: str | os.PathLike[str]) -> Kind:
@@ -18,7 +26,7 @@ def kind_of_path(path: str | os.PathLike[str]) -> Kind:
     Names that cannot be followed, because they are too long or a loop of symbolic links, are refused here.
     """
     try:
-        mode = Path(path).stat().st_mode
+        mode = as_path(path).stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except (OSError, ValueError) as error:  # ValueError: a byte 0 within the name
