@@ -7,7 +7,6 @@ import stat
 from pathlib import Path
 from typing import Literal
 
-from .checks import shown
 from .errors import InputError
 
 Kind = Literal["missing", "folder", "file", "device"]
@@ -16,7 +15,7 @@ Kind = Literal["missing", "folder", "file", "device"]
 def as_path(path: object) -> Path:
     """The path that a caller names; anything that cannot be one is refused."""
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"{shown(path)} is no name of a file; give a text or a Path")
+        raise InputError(f"{path!r} is no name of a file; give a text or a Path")
     return Path(path)
 
 
