@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..runtime.errors import InputError, closest
+from ..runtime.errors import InputError, suggestion
 from .console import OutputError, Size, Spinner, complain, emit, json_option, quiet_option
 from .data import check_columns, check_files, column_options, data_argument, zero_based_option
 from .report import Settings
@@ -316,7 +316,6 @@ def _check(settings: Settings) -> dict[str, Any]:
         known = {PAPER, *(option.name for solver in SOLVERS.values() for option in options_of(solver))}
         for key in options:
             if key not in known:
-                close = closest(key, sorted(known))
-                meant = "" if close is None else f"did you mean {close!r}? "
+                meant = suggestion(key, sorted(known))
                 raise InputError(f"no solver has an option {key!r}; {meant}`dualgap solvers` lists them all")
     return options

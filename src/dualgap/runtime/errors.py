@@ -37,11 +37,17 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The question whether the closest name was meant, with a blank behind it; nothing if none is close."""
+    close = closest(name, known)
+    return "" if close is None else f"did you mean {close!r}? "
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of an error message about an unknown name: the nearest known one, and the whole list."""
     known = sorted(known)
-    close = closest(name, known)
-    hint = "" if close is None else f"did you mean {close!r}? "
     return (
-        f"{hint}there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}" if known else "there are none"
+        f"{suggestion(name, known)}there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}"
+        if known
+        else "there are none"
     )

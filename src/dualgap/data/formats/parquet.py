@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...runtime.errors import InputError, closest
+from ...runtime.errors import InputError, suggestion
 from ...runtime.paths import kind_of_path
 from ..memory import available_memory
 from ..table import Table, in_columns, joined
@@ -193,8 +193,7 @@ def _columns(files: list[Path], label: str, weight: str | None, *, labelled: boo
 
 
 def _no_column(file: Path, name: str, found: list[str], what: str) -> str:
-    close = closest(name, found)
-    meant = "" if close is None else f"did you mean {close!r}? "
+    meant = suggestion(name, found)
     listed = ", ".join(found[:_SHOWN]) + ", ..." * (len(found) > _SHOWN)
     return (
         f"{file}: there is no column {name!r} for the {what}s (--{what} COLUMN); {meant}there are: {listed}"
