@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import dualgap
+from dualgap.core.certificate import Certificate, excess
 from support.problems import linear_data
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.5, -1.0]])
@@ -360,6 +361,22 @@ class TestConvergenceWarning:
         assert caught[0].filename == __file__
         assert outcome.reason.name in ("max_epochs", "stalled")
         assert outcome.advice in str(caught[0].message)
+
+    def test_where_coordinates_are_slow_auto_may_not_be(self) -> None:
+        """What the advice says is so."""
+        X = np.random.default_rng(2).normal(size=(150, 150))
+        y = np.where(np.random.default_rng(3).random(150) < 0.4, 1, -1)
+        told: dict[str, Any] = {"C": 1e4, "max_epochs": 100}
+        assert "or take solver='auto', which leaves dcd" in dualgap.fit(X, y, solver="dcd", **told).advice
+        assert dualgap.fit(X, y, **told).converged
+        assert "solver='auto'" not in dualgap.fit(X, y, C=1e4, max_epochs=1).advice
+
+    def test_nothing_known_is_not_called_a_fraction(self) -> None:
+        X, y = np.eye(2)[[0, 0, 1, 1]], [1, -1, 1, -1]
+        with pytest.warns(ConvergenceWarning, match="it violates the hard margin, and nothing is proven"):
+            dualgap.LinearSVC(C=np.inf).fit(X, y)
+        certificate = Certificate(1.0, 0.0, 1.0, np.inf, 0.0, "J")
+        assert excess(certificate).startswith("no positive lower bound is known")
 
     def test_of_several_classes_the_worst(self) -> None:
         labels = np.arange(60) % 3

@@ -240,6 +240,16 @@ def is_hard(C: float | None, lam: float | None) -> bool:
     return isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None
 
 
+def checked_C(C: Any) -> float:
+    """C as a number: positive, or inf for the hard margin (not a number beyond float64)."""
+    if is_hard(C, None):
+        return math.inf
+    try:
+        return number("C", C)
+    except InputError as error:
+        raise InputError(f"{error}, or inf for the hard margin") from None
+
+
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:
     """Lam, and the form of the objective that the caller thinks in."""
     if C is not None and lam is not None:
@@ -249,7 +259,7 @@ def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, 
         )
     if lam is not None:
         return number("lam", lam, zero=True), "mean"
-    given = number("C", 1.0 if C is None else C)
+    given = checked_C(1.0 if C is None else C)
     low, high = 1e-100 / weight, 1e100 / weight  # the same range for lam
     if not low <= given <= high:
         raise InputError(

@@ -55,6 +55,8 @@ def _origin(model: Model) -> Lines:
         count = len(model.classes)
         task = f"{task} of {count} classes ({listed(model.classes, _CLASSES)}), one against the rest"
     rows, columns = counted(model.n_samples, "row"), counted(model.n_columns, "feature")
+    if model.held_rows is not None:
+        rows += f" ({len(model.held_rows):,} of them held out)"
     lines = [
         ("task", task),
         ("trained on", f"{'' if model.data_name is None else f'{model.data_name}: '}{rows}, {columns}"),

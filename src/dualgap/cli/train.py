@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..runtime.errors import InputError, suggestion
-from .console import OutputError, Size, Spinner, complain, emit, json_option, quiet_option
+from .console import FloatOrInf, OutputError, Size, Spinner, complain, emit, json_option, quiet_option
 from .data import check_columns, check_files, column_options, data_argument, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
@@ -42,7 +42,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 @click.option(
     "--C",
     "C",
-    type=float,
+    type=FloatOrInf(),
     help="Weight of the losses in |w|^2/2 + C * sum of losses; inf: the hard margin.  [default: 1]",
 )
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")

@@ -107,6 +107,8 @@ def _check(run: Run, extent: Extent) -> Iterator[tuple[bool, str]]:
     for name, value in (("value", run.value), ("current", run.current)):
         gap = value.primal - value.dual + value.primal_error + value.dual_error
         yield not gap < 0.0, f"{name} has a primal value below the dual one"
+    (primal, primal_error, *_), (*_, dual, dual_error) = run.current, run.value
+    yield not primal + primal_error < dual - dual_error, "current has a primal value below the best dual one"
 
 
 def copied(state: Any) -> Any:
