@@ -29,13 +29,21 @@ REFUSED = [
     ({"X": X[0]}, "X has 1 dimension,"),
     ({"X": X[:3]}, "y has 4 entries and X has 3 rows"),
     ({"X": np.zeros((0, 2)), "y": []}, "X has no rows"),
+    ({"X": [[1.0], [1.0, 2.0]], "y": [1, -1]}, "in rows that are equally long"),
+    ({"X": np.ma.array(X, mask=X > 1.0)}, "X is a masked array; fill in what is masked"),
+    ({"y": np.eye(4)}, "for several labels a row dualgap.one_vs_rest takes a matrix of 0 and 1"),
+    ({"y": sp.eye_array(4)}, r"y has shape \(4, 4\); it must be one label a row"),
+    ({"y": Y[:, None]}, r"in one dimension; give y.ravel\(\)"),
+    ({"y": [[1], [2, 3], [1], [2]]}, "y has shape .* it must be one label a row"),
+    ({"y": [{1}, {2, 3}, {1}, {2}]}, "MultiLabelBinarizer"),
+    ({"checkpoint": 3}, "3 is no name of a file; give a text or a Path"),
     ({"X": np.zeros((4, 0))}, "0 features"),
     ({"X": X.astype(complex)}, "complex128 values"),
     ({"y": [1, -1, np.nan, 1]}, r"y\[2\] is nan"),
     ({"y": [1, 1, 1, 1]}, "one class only"),
     ({"y": [1, 2, 3, 1]}, r"3 classes \(1, 2, 3\)"),
-    ({"y": [[1], [2], [3], [1]]}, "one number a row"),
-    ({"loss": "squared", "y": ["a", "b", "c", "d"]}, "must be numbers"),
+    ({"y": [[1], [2], [3], [1]]}, "it must be one label a row"),
+    ({"loss": "squared", "y": ["a", "b", "c", "d"]}, "a regression loss needs numbers"),
     ({"sample_weight": [1, -1, 1, 1]}, r"sample_weight\[1\] is -1"),
     ({"sample_weight": [0, 0, 0, 0]}, "all sample weights are zero"),
     ({"sample_weight": [1, np.inf, 1, 1]}, r"sample_weight\[1\] is inf"),
@@ -383,3 +391,18 @@ class TestConvergenceWarning:
             outcome = dualgap.fit(self.X, self.y, solver="dcd", C=10.0, tol=1e-6, max_epochs=2)
             assert "Otherwise raise max_epochs" in outcome.advice
             assert dualgap.fit(self.X / self.X.std(0), self.y).advice == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"loss": "squared"}, r"y: the labels are words \(a, b, c\).* say task='classification'"),
+        ({"patience": 3, "task": "classification"}, "patience=3 is for early stopping; give validation="),
+        ({"c": 3}, r"no option 'c', and there is no argument of that name; did you mean 'C'\?"),
+    ],
+)
+def test_what_was_meant(arguments: dict[str, Any], complaint: str) -> None:
+    words = np.repeat(["a", "b", "c"], 10)
+    y = words if "loss" in arguments else words == "a"
+    with pytest.raises(dualgap.InputError, match=complaint):
+        dualgap.fit(np.random.default_rng(0).normal(size=(30, 3)), y, **arguments)

@@ -70,6 +70,7 @@ class Problem:
     lam: float
     bias: Bias = NoBias()  # noqa: RUF009  (frozen, without state)
     total_weight: float = None  # type: ignore[assignment]  # never None once it is made
+    derivation: str = ""  # how the rows were made of those that a user gave, for ``identity``
 
     def __post_init__(self) -> None:
         if cast("float | None", self.total_weight) is None:
@@ -95,7 +96,8 @@ class Problem:
     @property
     def identity(self) -> Identity:
         """Equal for equal problems, different for almost all others."""
-        return Identity(repr(self.loss), self.lam, repr(self.bias), self.source.digest)
+        data = f"{self.source.digest} {self.derivation}".rstrip()
+        return Identity(repr(self.loss), self.lam, repr(self.bias), data)
 
     @property
     def size(self) -> Size:
