@@ -168,6 +168,7 @@ class _Opened:
     def __init__(self, hessians: Hessians) -> None:
         self.hessians = hessians
 
+    @np.errstate(over="ignore", invalid="ignore")  # a step that is no number is noticed
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
