@@ -77,9 +77,9 @@ def fit(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d), or a path, a Store, a ChunkFeed, a DataSpec or a Dataset
-        Float32 and float64 are used as they are, without a copy. A file is svmlight text, a store or a
-        Parquet file (labels in its column ``label``); rows of the latter two that do not fit into memory stay
-        on disk.
+        Float32 and float64, in arrays float16 too, are used as they are, without a copy. A file is svmlight
+        text, a store or a Parquet file (labels in its column ``label``); rows of the latter two that do not
+        fit into memory stay on disk.
     y : array of n labels
         Two distinct labels for a classification loss, numbers or words (the larger one counts as +1), any
         numbers for regression.

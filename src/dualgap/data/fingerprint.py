@@ -11,9 +11,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..runtime.arrays import Floats, Words
+from .rows import as_csr
 
 _ROWS = 8192  # converted at a time; the fingerprint does not depend on it
 _ODD = np.array(
@@ -32,7 +32,7 @@ class RowDigests:
         """Add the next rows."""
         counts, columns, values = self._parts
         for first in range(0, int(X.shape[0]), _ROWS):
-            block: Any = sp.csr_array(X[first : first + _ROWS], copy=True)
+            block = as_csr(X[first : first + _ROWS], copy=True)
             block.sum_duplicates()
             block.eliminate_zeros()
             block.sort_indices()
@@ -81,7 +81,7 @@ def row_hashes(X: Any, y: Any, weight: Any = None) -> Words:
     """
     hashes = _mixed(_bits(y)) + _mixed(_bits(np.ones(len(y)) if weight is None else weight) * _ODD[0])
     for first in range(0, int(X.shape[0]), _ROWS):
-        block: Any = sp.csr_array(X[first : first + _ROWS])
+        block = as_csr(X[first : first + _ROWS])
         if not block.has_canonical_format:
             block = block.copy()
             block.sum_duplicates()
