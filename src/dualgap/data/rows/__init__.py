@@ -11,7 +11,7 @@ from __future__ import annotations
 from .batch import Batch, Rows, as_csr, as_matrix, entries_where, entry_count, row_count, slice_rows
 from .csr import CSR, MANY, WideCSR
 from .dense import Dense, HalfDense
-from .validation import Validated, as_rows, squared_lengths, squares
+from .validation import Validated, as_rows, squared_lengths, squares, value_type
 
 __all__ = [
     "CSR",
@@ -31,4 +31,5 @@ __all__ = [
     "slice_rows",
     "squared_lengths",
     "squares",
+    "value_type",
 ]

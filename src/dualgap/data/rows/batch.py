@@ -48,9 +48,13 @@ def entry_count(rows: Rows) -> int:
 
 
 def as_csr(X: Any, *, copy: bool = False) -> Any:
-    """A matrix, dense or sparse, as SciPy's CSR, which has no float16: such values become float32."""
-    half = isinstance(X, np.ndarray) and X.dtype == np.float16
-    return sp.csr_array(X.astype(np.float32) if half else X, copy=copy)
+    """A matrix, dense or sparse, as SciPy's CSR, which has no float16 (such values become float32) and no
+    foreign byte order.
+    """
+    if isinstance(X, np.ndarray):
+        half = X.dtype.kind == "f" and X.dtype.itemsize == 2
+        X = X.astype(np.float32 if half else X.dtype.newbyteorder("="), copy=False)
+    return sp.csr_array(X, copy=copy)
 
 
 def as_matrix(rows: Rows, d: int) -> Any:

@@ -108,10 +108,11 @@ def _dense_rows(matrix: Any) -> Dense:
     if matrix.dtype.kind == "f" and matrix.dtype.itemsize == 2:
         bits: Any = canonical(matrix, np.float16).view(np.uint16)
         return HalfDense(bits)
-    return Dense(canonical(matrix, _value_type(matrix.dtype)))
+    return Dense(canonical(matrix, value_type(matrix.dtype)))
 
 
-def _value_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+def value_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    """The type that values of another are held in, unless they are dense and float16."""
     if dtype.kind in "biu":
         return np.float32 if dtype.itemsize <= 2 else np.float64
     if dtype.kind != "f":
@@ -136,7 +137,7 @@ def _sparse_rows(matrix: Any) -> CSR:
         raise InputError(f"X names column {indices.min() if indices.min() < 0 else indices.max()} of {width}")
     columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
     return (WideCSR if width > MANY else CSR)(
-        canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts
+        canonical(matrix.data, value_type(matrix.data.dtype)), columns, starts
     )
 
 
