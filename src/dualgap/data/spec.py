@@ -40,6 +40,7 @@ class DataSpec(NamedTuple):
     in_memory: bool | None = None  # False: rows stay on disk; True: they do not; None: if they fit
     memory_budget: int | None = None
     threads: int = 1
+    leave_out: bool = False  # of several labels a row, those that a schema does not know; else refused
 
     @property
     def path(self) -> Path | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dualgap
@@ -99,6 +100,12 @@ def test_a_matrix_of_labels(folder: Path) -> None:
     with pytest.warns(UserWarning, match="1 of 4 labels has no positive rows"):
         assert same(many, dualgap.one_vs_rest(array("X"), Y, C=0.1))
     assert many.model.evaluate("X.npy", "Y.npy").values == many.model.evaluate(array("X"), Y).values
+    frame = pd.DataFrame(Y[:, :3], columns=["a", "b", "c"])
+    named = dualgap.one_vs_rest("X.npy", frame, C=0.1)
+    assert named.classes.tolist() == ["a", "b", "c"]
+    assert named.model.evaluate("X.npy", frame).values == named.model.evaluate(array("X"), frame).values
+    with pytest.raises(InputError, match=r"X.npy: has 400 rows and the matrix of labels 399"):
+        named.model.evaluate("X.npy", frame[:-1])
     with pytest.raises(InputError, match="a matrix of labels goes with rows in memory"):
         dualgap.one_vs_rest("X.npy", "Y.npy", in_memory=False)
 

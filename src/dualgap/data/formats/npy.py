@@ -15,7 +15,7 @@ import numpy as np
 
 from ...runtime.errors import InputError
 from ...runtime.npy import Layout, layout_of_file, mapped
-from ..label_sets import is_label_matrix
+from ..label_sets import NamedColumns, is_label_matrix
 from ..table import Table
 from ..words import Names
 from . import ReadOptions, WriteOptions
@@ -55,10 +55,8 @@ class Npy:
         for first in range(0, n, step):
             last = min(first + step, n)
             share = None if weight is None else weight[first:last]
-            X = rows.read(first, last)
-            yield Table(
-                path, X, codes[first:last], None, share, first=first, done=last / n, label_names=names
-            )
+            X, y = rows.read(first, last), _some(codes, first, last)
+            yield Table(path, X, y, None, share, first=first, done=last / n, label_names=names)
 
     def feed(self, path: Path, options: ReadOptions) -> DenseFeed:
         """The rows for training from disk."""
@@ -117,10 +115,19 @@ def _codes(path: Path, options: ReadOptions, n: int) -> tuple[Any, Names]:
             raise _unlabelled(path)
         return np.zeros(n), None
     if is_label_matrix(options.labels):
-        if options.labels.shape[0] != n:
-            raise InputError(f"{path}: has {n} rows and the matrix of labels {options.labels.shape[0]}")
+        named = isinstance(options.labels, NamedColumns)
+        count = (options.labels.matrix if named else options.labels).shape[0]
+        if count != n:
+            raise InputError(f"{path}: has {n} rows and the matrix of labels {count}")
         return options.labels, None
     return labels_of(str(path), options.labels, n)
+
+
+def _some(codes: Any, first: int, last: int) -> Any:
+    """The labels of rows first to last - 1."""
+    if isinstance(codes, NamedColumns):
+        return NamedColumns(codes.matrix[first:last], codes.labels)
+    return codes[first:last]
 
 
 class _File:

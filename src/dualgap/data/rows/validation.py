@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...runtime.arrays import Columns, Floats, Offsets, Values, canonical
+from ...runtime.checks import as_matrix
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.threads import in_threads
-from .batch import Rows, as_matrix, entry_count, row_count
+from .batch import Rows, entry_count, row_count
 from .common import BROKEN, EXTREME, NOT_FINITE, UNORDERED
 from .csr import CSR, MANY, WideCSR
 from .dense import Dense, HalfDense
@@ -44,7 +45,7 @@ def as_rows(X: Any, threads: int = 1) -> Validated:
         matrix = matrix if matrix.format == "csr" else matrix.tocsr()
         rows, width = _sparse_rows(matrix), matrix.shape[1]
     else:
-        matrix = np.asarray(X)
+        matrix = as_matrix(X)
         if matrix.ndim != 2:
             raise InputError(
                 f"X has {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}, shape {matrix.shape}; it must "
@@ -149,7 +150,9 @@ def _message(rows: Rows, width: int, fault: int, row: int, squares: Floats, befo
         )
     if fault == NOT_FINITE:
         columns: Any = np.arange(width)
-        values: Any = as_matrix(rows, width)[row] if isinstance(rows, Dense) else None
+        values: Any = rows.matrix[row] if isinstance(rows, Dense) else None
+        if isinstance(rows, HalfDense):
+            values = values.view(np.float16)
         if isinstance(rows, CSR):
             span = slice(rows.starts[row], rows.starts[row + 1])
             values, columns = rows.values[span], rows.columns[span]
