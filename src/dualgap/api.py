@@ -78,12 +78,13 @@ def fit(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d), or a path, a Store, a ChunkFeed, a DataSpec or a Dataset
-        Float32 and float64 are used as they are, without a copy. A file is svmlight text, a store or a
-        Parquet file (labels in its column ``label``); rows of the latter two that do not fit into memory stay
-        on disk.
-    y : array of n labels
-        Two distinct labels for a classification loss, numbers or words (the larger one counts as +1), any
-        numbers for regression.
+        Float32 and float64, in arrays float16 too, are used as they are, without a copy. A file is svmlight
+        text, a store, a Parquet file (labels in its column ``label``) or a NumPy array (``.npy``); rows of
+        the latter three that do not fit into memory stay on disk.
+    y : array of n labels, or the path of an .npy file that holds it
+        For arrays and for ``.npy`` files, which hold rows alone; other files have labels of their own. Two
+        distinct labels for a classification loss, numbers or words (the larger one counts as +1), any numbers
+        for regression.
     loss : str or loss
         ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them. Underscores
         will do for hyphens, and scikit-learn's names for the same functions: ``"log_loss"``,
@@ -104,7 +105,7 @@ def fit(
     bias : {"none", "augmented", "exact"}
         ``"augmented"`` adds a constant feature ``rho``, regularised like the others; ``"exact"`` is not
         regularised.
-    sample_weight : array of n numbers >= 0
+    sample_weight : array of n numbers >= 0, or the path of an .npy file
         Weight 2 is the row twice, weight 0 is no row.
     max_epochs, max_visits, time_limit : numbers or None
         Limits: epochs (visits of rows over their number), visits of rows, seconds. ``decomposition`` and

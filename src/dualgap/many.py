@@ -21,7 +21,7 @@ import numpy as np
 from .api import ended_unasked, fit, job, warn_unconverged
 from .core.problem import Certificate
 from .data.chunks import OnDisk
-from .data.dataset import Dataset
+from .data.dataset import Dataset, array_of
 from .data.label_sets import LabelSets, as_label_matrix, is_label_matrix
 from .data.labels import Labels, listed, shown_label
 from .data.shared import Shared
@@ -181,7 +181,7 @@ def one_vs_rest(
         The callbacks of that class's run, besides ``callbacks``, which see the runs of all classes. With
         threads they are called from several of them.
     """
-    bound = signature(fit).bind(X, as_label_matrix(y), threads=threads, **arguments)
+    bound = signature(fit).bind(X, as_label_matrix(array_of(y)), threads=threads, **arguments)
     bound.apply_defaults()
     data = opened(data_of(bound.arguments), _task(bound.arguments), depth=2)
     if data.labels is None:

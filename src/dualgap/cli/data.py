@@ -49,6 +49,22 @@ def column_options(function: F) -> F:
     return label(weight(function))
 
 
+labels_option = click.option(
+    "--labels",
+    metavar="FILE.npy",
+    type=click.Path(path_type=Path),
+    help="The labels of rows in an .npy file, a number or word each (a matrix of 0 and 1: several a row).",
+)
+weights_option = click.option(
+    "--weights", metavar="FILE.npy", type=click.Path(path_type=Path), help="Weights of such rows."
+)
+
+
+def array_options(function: F) -> F:
+    """Labels and weights of a file that holds rows alone."""
+    return labels_option(weights_option(function))
+
+
 def reading_options(function: F) -> F:
     """How DATA is read for a model."""
     base = zero_based_option("in DATA count from 0; auto: as in the file that the model was trained on.")
@@ -56,12 +72,14 @@ def reading_options(function: F) -> F:
 
 
 def spec_of(data_file: Path, reading: dict[str, Any]) -> DataSpec:
-    """The data that a command names, with the options of ``reading_options``."""
+    """The data that a command names, with the options of ``reading_options`` and ``array_options``."""
     from ..data.dataset import DataSpec
     from ..data.formats import ReadOptions
 
     check_columns(data_file, reading["label"], reading["weight"])
-    return DataSpec(data_file, columns=ReadOptions(**reading))
+    columns = dict(reading)
+    y, weight = columns.pop("labels", None), columns.pop("weights", None)
+    return DataSpec(data_file, y, weight, columns=ReadOptions(**columns))
 
 
 def check_columns(data_file: Path, label: str, weight: str | None = None) -> None:

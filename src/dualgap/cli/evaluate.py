@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import columns, counted, emit, json_option, quiet_option, table
-from .data import data_argument, model_argument, reading_options, spec_of
+from .data import array_options, data_argument, model_argument, reading_options, spec_of
 
 if TYPE_CHECKING:
     from ..models.metrics import Measured
@@ -21,6 +21,7 @@ _WORST = 10  # what is shown of it instead
 @model_argument
 @data_argument
 @reading_options
+@array_options
 @json_option
 @quiet_option
 def command(model_file: Path, data_file: Path, as_json: bool, quiet: bool, **reading: Any) -> None:

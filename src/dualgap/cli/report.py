@@ -57,6 +57,8 @@ class Settings(NamedTuple):
     zero_based: Any
     label: str
     weight: str | None
+    labels: Path | None
+    weights: Path | None
     trace: Path | None
     checkpoint: Path | None
     checkpoint_every: str

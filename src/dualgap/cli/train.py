@@ -9,7 +9,7 @@ import click
 
 from ..runtime.errors import InputError, suggestion
 from .console import FloatOrInf, OutputError, Size, Spinner, complain, emit, json_option, quiet_option
-from .data import check_columns, check_files, column_options, data_argument, zero_based_option
+from .data import array_options, check_columns, check_files, column_options, data_argument, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
 from .words import in_options
@@ -110,6 +110,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 )
 @zero_based_option("count from 0; auto: if there is an index 0.")
 @column_options
+@array_options
 @click.option(
     "--trace",
     metavar="FILE.jsonl",
@@ -166,8 +167,8 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 @click.option(
     "--in-memory/--from-disk",
     default=None,
-    help="Read all rows of a store or a Parquet file into memory, or stream them from disk.  [default: their "
-    "size decides]",
+    help="Read all rows of a store, a Parquet file or an array into memory, or stream them from disk.  "
+    "[default: their size decides]",
 )
 @click.option(
     "--memory-budget",
@@ -195,8 +196,9 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 def command(**given: Any) -> int:
     """Train a model on DATA, certify it, and save it.
 
-    DATA is svmlight text (plain, .gz, .bz2, .xz, .zst), a store that `dualgap convert` made of it, or a
-    Parquet file. The rows of the latter two are streamed from disk if they do not fit into memory.
+    DATA is svmlight text (plain, .gz, .bz2, .xz, .zst), a store that `dualgap convert` made of it, a Parquet
+    file, or a NumPy array (.npy) with its --labels in another. The rows of the latter three are streamed from
+    disk if they do not fit into memory.
 
     Two classes get one model. Of K > 2 classes each gets one, against the rest, all of them on one copy of
     the rows and in one MODEL: --threads of them at a time, from disk in the same passes. Every class has its
@@ -272,7 +274,12 @@ def _check(settings: Settings) -> dict[str, Any]:
             "the file of --trace": settings.trace,
             "the file of --checkpoint": settings.checkpoint,
         },
-        {"DATA": settings.data_file, "the file of --validation": settings.validation},
+        {
+            "DATA": settings.data_file,
+            "the file of --validation": settings.validation,
+            "the file of --labels": settings.labels,
+            "the file of --weights": settings.weights,
+        },
         prints=settings.as_json or not settings.quiet,
     )
     if settings.resume is not None:

@@ -124,6 +124,8 @@ def opened(settings: Settings, spinner: Spinner) -> Dataset:
     columns = ReadOptions(settings.n_features, settings.zero_based, settings.label, settings.weight)
     spec = DataSpec(
         settings.data_file,
+        settings.labels,
+        settings.weights,
         columns=columns,
         scale=settings.scale,
         expansion=make_expansion(settings.expand, settings.hash_bits),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..runtime.arrays import Words
 from ..runtime.errors import InputError
@@ -17,6 +18,7 @@ from .formats import ReadOptions
 from .formats.text import shown
 from .label_sets import labels_in
 from .memory import training_bytes
+from .rows import as_csr, as_rows
 from .table import Table
 from .words import COMMA, NO_LABELS, Vocabulary, decoded
 
@@ -51,10 +53,18 @@ class Summary:
         return self.nnz / self.n / self.d
 
 
-def summarise(path: str | os.PathLike[str], columns: ReadOptions = ReadOptions()) -> Summary:  # noqa: B008
-    """Describe all rows of a file; takes 8 bytes of memory a row and 16 a column, or a little more."""
+def summarise(
+    path: str | os.PathLike[str],
+    columns: ReadOptions = ReadOptions(),  # noqa: B008
+    y: Any = None,
+    weight: Any = None,
+) -> Summary:
+    """Describe all rows of a file; takes 8 bytes of memory a row and 16 a column, or a little more.
+
+    ``y`` and ``weight`` are for a file that holds rows alone.
+    """
     seen = _Seen()
-    for data in scan(DataSpec(path, columns=columns)):
+    for data in scan(DataSpec(path, y, weight, columns=columns)):
         seen.look(data)
     if seen.n == 0:
         raise InputError(f"{path}: no rows in it, only blank lines or comments")
@@ -67,7 +77,7 @@ class _Seen:
     def __init__(self) -> None:
         self.n = self.nnz = self.empty = self.width = 0
         self.zero_based: bool | None = None
-        self.value_bytes = 8
+        self.value_bytes, self.dense = 8, False
         self.labels: dict[Any, int] | None = {}
         self.multilabel, self.unlabelled = False, 0
         self.words = Vocabulary()
@@ -79,10 +89,12 @@ class _Seen:
 
     def look(self, data: Table) -> None:
         """Take in the next table."""
-        X, y = data.X, self.words.recode(data.codes, data.label_names, shown(data.path))
+        X, y = as_csr(data.X), self.words.recode(data.codes, data.label_names, shown(data.path))
         if not y.size:
             return
-        self.zero_based, self.value_bytes = data.zero_based, X.data.itemsize
+        self.dense = not sp.issparse(data.X)
+        held = as_rows(data.X[:1]).rows.matrix if self.dense else X.data  # type: ignore[union-attr]
+        self.zero_based, self.value_bytes = data.zero_based, held.itemsize
         self.n += y.size
         self.nnz += int(X.nnz)
         self._look_at_labels(data)
@@ -127,6 +139,12 @@ class _Seen:
             if len(self.labels) > _MOST_LABELS:
                 self.labels = None
 
+    @property
+    def _held(self) -> tuple[int, int, int]:
+        """Entries in memory, and bytes of their values and indices."""
+        dense = (self.n * self.width, self.value_bytes, 0)
+        return dense if self.dense else (self.nnz, self.value_bytes, 4)
+
     def summary(self) -> Summary:
         """The description of all rows so far."""
         used = self.counts[: self.width] > 0
@@ -147,5 +165,5 @@ class _Seen:
             values=self.values if self.nnz else (0.0, 0.0),
             scales=(float(scales.min()), float(scales.max())) if scales.size else (0.0, 0.0),
             norms=(low, total / self.n, high),
-            training_bytes=training_bytes(self.n, self.width, self.nnz, self.value_bytes),
+            training_bytes=training_bytes(self.n, self.width, *self._held),
         )

@@ -28,6 +28,7 @@ def measure_labels(model: Model, spec: DataSpec) -> Measured:
     schema, labels = model.schema, model.schema.labels
     assert isinstance(labels, LabelSets)
     wanted, scores, unknown = [], [], Counter[str]()
+    spec = spec.with_arrays()
     for table in scan(spec._replace(y=label_matrix(spec.y)), schema):
         if table.codes is None:
             raise InputError("y is missing: give a row of labels for each row")

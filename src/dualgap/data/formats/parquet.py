@@ -59,6 +59,7 @@ class Parquet:
     """Parquet files as a format of the registry."""
 
     name, title, indexed = "parquet", "Parquet", False
+    rows_alone = False
     suffixes: tuple[str, ...] = (".parquet", ".pq")
 
     def sniff(self, head: bytes, path: Path) -> bool:
