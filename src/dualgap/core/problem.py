@@ -70,6 +70,7 @@ class Problem:
     lam: float
     bias: Bias = NoBias()  # noqa: RUF009  (frozen, without state)
     total_weight: float = None  # type: ignore[assignment]  # never None once it is made
+    derivation: str = ""  # how the rows were made of those that a user gave, for ``identity``
 
     def __post_init__(self) -> None:
         if cast("float | None", self.total_weight) is None:
@@ -95,7 +96,8 @@ class Problem:
     @property
     def identity(self) -> Identity:
         """Equal for equal problems, different for almost all others."""
-        return Identity(repr(self.loss), self.lam, repr(self.bias), self.source.digest)
+        data = f"{self.source.digest} {self.derivation}".rstrip()
+        return Identity(repr(self.loss), self.lam, repr(self.bias), data)
 
     @property
     def size(self) -> Size:
@@ -169,6 +171,45 @@ class Problem:
         if found.total == np.inf:
             return np.inf  # a hard margin is not met at 0
         return max(float(found.value) / self.total_weight, SMALLEST) if found.total > 0.0 else 0.0
+
+    @cached_property
+    def gap_floor(self) -> float | None:
+        """What the gap is measured against where no positive lower bound is known; None: nothing.
+
+        With lam > 0 the optimum is 0 only where the model without weights fits every target, for which the
+        targets are enough; a fraction of P(0) is then a yardstick. (Elsewhere it would be none: at a large C
+        the optimum is a tiny part of P(0), and a model far above it may be below any fraction.) With lam = 0
+        the optimum may or may not be 0. An objective of 0 is then the optimum, and nothing else is.
+        """
+        if self._optimum_is_zero():
+            return ABSOLUTE_SHARE * self.value_at_zero if self.value_at_zero < np.inf else 0.0
+        return 0.0 if self.lam == 0.0 else None
+
+    def _optimum_is_zero(self) -> bool:
+        """Whether w = 0 and the best b leave no loss: the infimum of every loss is 0, so that is the case of
+        a free bias and equal targets, or targets so close together that one b has no loss with either end.
+        """
+        if self.value_at_zero == 0.0:
+            return True
+        if not self.bias.free:
+            return False
+        low, high = self._target_range()
+        b, slack = 0.5 * low + 0.5 * high, 8.0 * UNIT * (abs(low) + abs(high))  # more than b errs by
+        fits = self.loss.value(low, b + slack) == self.loss.value(high, b - slack) == 0.0
+        return low == high or fits
+
+    def _target_range(self) -> tuple[float, float]:
+        """The smallest and the largest target of a row of positive weight."""
+        known = self.source.target_weights
+        if known is not None:
+            present = [y for y, c in known if c > 0.0]
+            return min(present), max(present)
+
+        def visit(part: Part) -> tuple[float, float]:
+            y = part.batch.y[part.batch.weight > 0.0]
+            return float(y.min(initial=np.inf)), float(y.max(initial=-np.inf))
+
+        return self.source.reduce(visit, lambda a, b: (min(a[0], b[0]), max(a[1], b[1])))
 
     @cached_property
     def intercept_bound(self) -> float:
@@ -273,7 +314,8 @@ class Problem:
 
     def certificate(self, primal: float, primal_error: float, dual: float, dual_error: float) -> Certificate:
         """Put a primal and a dual value together; they may belong to different moments of a run."""
-        return certificate_of(primal, primal_error, dual, dual_error, self.value_at_zero)
+        floor = None if dual - dual_error > 0.0 else self.gap_floor  # which may take a pass over the targets
+        return certificate_of(primal, primal_error, dual, dual_error, floor)
 
     def in_form(self, certificate: Certificate, form: Form) -> Certificate:
         """The same certificate for P ("mean") or for J = P / lam ("J")."""
@@ -302,6 +344,6 @@ class Problem:
         """The same problem with another bias. What does not depend on it is not computed again."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), bias=bias)
-        for name in ("constants", "intercept_bound"):
+        for name in ("constants", "intercept_bound", "gap_floor"):
             vars(other).pop(name, None)
         return other

@@ -50,6 +50,7 @@ C = TypeVar("C", bound=type)
 
 TYPES = (
     "runtime/jit.py",
+    "runtime/half.py",
     "runtime/sums.py",
     "runtime/random.py",
     "runtime/decimals.py",
