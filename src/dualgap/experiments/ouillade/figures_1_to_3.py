@@ -88,7 +88,7 @@ REMARKS = (
     "optimum for that reason, which the paper does not say. It is measured against what it tends to.",
     "The scale of the rows decides on genomic data: at lam = 1/n and |x|^2 of 280,000, as log-expressions "
     "come, none of the four gets near the optimum in 40 epochs. The paper does not say how it scaled them; "
-    "claims are judged on rows of length 1.",
+    "on rows of length 1 its claims on genomic data hold.",
     "Iterations of mini-batches read 8 (or 2) times as many rows: per row the batch algorithms lose what "
     "they win per iteration.",
     f"On skin the objective is recorded every {EVERY:,} iterations, as in the paper.",
@@ -96,7 +96,7 @@ REMARKS = (
 
 
 def _claims(reached: Reached, levels: Reached) -> list[Claim]:
-    sets = (common.SIMULATED, common.GENOMIC, common.SKIN)
+    sets = (common.SIMULATED, common.GENOMIC, common.AS_MEASURED, common.SKIN)
 
     def ahead(name: str, one: str, other: str) -> Part:
         """By iterations to convergence, or where neither arrives by the excess at equal iterations."""
@@ -129,7 +129,11 @@ def _claims(reached: Reached, levels: Reached) -> list[Claim]:
         ),
         verdict_on(
             "on high-dimensional genomic data mini-batch PEGASOS converges first",
-            [ahead(common.GENOMIC, "mini-batch PEGASOS", label) for label in ("SDCA", "PEGASOS", "ASDCA")],
+            [
+                ahead(name, "mini-batch PEGASOS", label)
+                for name in (common.GENOMIC, common.AS_MEASURED)
+                for label in ("SDCA", "PEGASOS", "ASDCA")
+            ],
             text(common.GENOMIC, common.AS_MEASURED),
         ),
         verdict_on(

@@ -74,8 +74,9 @@ def run(lab: Lab) -> Report:
         ),
         verdict_on(
             "averaging makes no important difference to accuracy",
-            abs(float(np.mean(gains))) <= error,
-            f"averaged minus last: mean {np.mean(gains):+.4f}, from {min(gains):+.3f} to {max(gains):+.3f}",
+            [abs(gain) <= error for gain in gains],
+            f"averaged minus last: mean {np.mean(gains):+.4f}, from {min(gains):+.3f} to {max(gains):+.3f} "
+            f"(one standard error of such a share: {error:.3f})",
         ),
         verdict_on(
             "with the projection or without, the parameters come out very similar",
