@@ -45,7 +45,8 @@ def sets(lab: Lab, C: float = 1.0, *, quick: int = 500) -> Iterator[Row]:
     """The rows of a table, in the order of the paper; a stand-in follows the set that it stands for."""
     for name in NAMES[:3] if lab.quick else NAMES:
         if (name, C) in NOT_RUN:
-            yield Row(name, None, missing="not run at this C")
+            at_hand = "" if name in AT_HAND else "not at hand, its stand-in "
+            yield Row(name, None, missing=f"{at_hand}not run at this C")
             continue
         if name in AT_HAND:
             rows = lab.rows(AT_HAND[name], quick)

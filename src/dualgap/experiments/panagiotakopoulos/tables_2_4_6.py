@@ -190,9 +190,9 @@ def _claims(
     ]
     claims = [
         verdict_on(
-            "multiple updates save epochs: SGD-m needs fewer than SGD-s",
+            f"multiple updates save epochs: SGD-m needs fewer than SGD-s (C = {C:g})",
             epochs("sgd-m", "sgd-s", C),
-            f"C = {C:g}: {text(C)}",
+            text(C),
         )
         for C in found
         if C >= 1.0
