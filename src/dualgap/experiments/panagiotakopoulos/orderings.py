@@ -141,7 +141,8 @@ def _scaling(found: dict[float, Cells]) -> Claim:
         return verdict_on(text, None, "run in full only")
 
     def growth(solver: str) -> list[float]:
-        pairs = [(found[1.0].ours[name][solver], found[10.0].ours[name][solver]) for name in found[1.0].ours]
+        names = found[1.0].ours.keys() & found[10.0].ours.keys()
+        pairs = [(found[1.0].ours[name][solver], found[10.0].ours[name][solver]) for name in names]
         return sorted(after / before for before, after in pairs if math.isfinite(before))
 
     medians = {solver: values[len(values) // 2] for solver in (*PRIMAL, *DUAL) if (values := growth(solver))}

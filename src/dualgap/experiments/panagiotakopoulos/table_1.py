@@ -24,7 +24,7 @@ PAPER = {  # T, J, L
 }
 # To 1e-5 where time allows, as on the paper's own sets Adult and Web; 700,000 epochs of Covertype are days.
 TIGHT, LOOSE = 1e-5, 1e-4
-LOOSER = {"covtype": 1e-3, "20news-bigram": LOOSE, "wikitox-bow": LOOSE}
+LOOSER = {"covtype": 1e-2, "20news-bigram": LOOSE, "wikitox-bow": LOOSE}
 COEFFICIENTS = (2.0, 8.0, 32.0, 128.0)  # f, raised until the epochs settle
 ONCE = {"a9a": (2.0,), "covtype": (2.0,)}  # a run takes long
 
@@ -84,7 +84,7 @@ def run(lab: Lab) -> Report:
 def remarks() -> tuple[str, ...]:
     """What differs from the paper."""
     return (
-        "Covertype is run to 1e-3 only: the paper's 712,648 epochs of 6.9 million entries would take days. "
+        "Covertype is run to 1e-2 only: the paper's 712,648 epochs of 6.9 million entries would take days. "
         "Large stand-ins are run to 1e-4, the others to 1e-5; epochs grow like 1/epsilon.",
         "f is raised fourfold until the epochs do not fall any more; on Adult and Covertype it is left at 2, "
         "as a run takes long there.",
