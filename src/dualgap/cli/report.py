@@ -16,7 +16,7 @@ from .words import in_options
 
 if TYPE_CHECKING:
     from ..core.losses import Loss
-    from ..core.problem import Certificate, Problem
+    from ..core.problem import Certificate, Regularised
     from ..data.dataset import Dataset
     from ..models.model import Model
     from ..outcome import Outcome
@@ -238,7 +238,7 @@ class Introduction(Callback):
         self._settings, self._data, self._spinner = settings, data, spinner
         self._lock, self._printed = threading.Lock(), False
 
-    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+    def begin(self, problem: Regularised, solver: AnySolver, auto_reason: str) -> None:
         """Print, once problem and solver are known."""
         with self._lock:
             if self._printed:
@@ -248,7 +248,7 @@ class Introduction(Callback):
             if not self._settings.quiet and not self._settings.as_json:
                 said("\n".join(self._lines(problem, solver.name, auto_reason)) + "\n")
 
-    def _lines(self, problem: Problem, solver: str, auto_reason: str) -> list[str]:
+    def _lines(self, problem: Regularised, solver: str, auto_reason: str) -> list[str]:
         from ..data.labels import listed, shown_label
 
         settings, data = self._settings, self._data

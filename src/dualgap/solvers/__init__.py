@@ -46,6 +46,7 @@ _HOMES = {
     "cached-loops": "out_of_core.cached_loops.CachedLoops",
     "interior-point": "second_order.interior_point.InteriorPoint",
     "accelerated-sdca": "dual.accelerated_sdca.AcceleratedSDCA",
+    "joint-dual": "joint.dual.JointDual",
 }
 
 
@@ -205,10 +206,15 @@ def check_regulariser(name: str, lam: float) -> None:
         )
 
 
-def check_from_disk(name: str, bias: str) -> None:
+def check_from_disk(name: str, bias: str, loss: str) -> None:
     """Most solvers need all rows in memory."""
     if not solver_class(name).capabilities.from_disk:
-        able = names_of(lambda other: other.capabilities.from_disk)
+        able = names_of(lambda other: other.capabilities.from_disk and can_train(other, loss))
+        if not able:
+            raise InputError(
+                f"no solver trains with the loss {loss!r} from disk, and these rows do not fit into the "
+                "memory budget; give it more memory (in_memory=True), or train one class against the rest"
+            )
         raise InputError(
             f"solver {name!r} needs all rows in memory, and these do not fit into the memory budget; these "
             "stream "
