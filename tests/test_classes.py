@@ -316,6 +316,11 @@ def test_commands(loss: str, forks: Forks, tmp_path: Path) -> None:
     labels = forks("predict", model, data).out.split()
     assert set(labels) == {"3", "5", "8"}
     assert len(forks("predict", model, data, "--scores").out.splitlines()[0].split()) == 3
+    likely = forks("predict", model, data, "--probabilities")
+    if loss == "multinomial":
+        assert sum(map(float, likely.out.splitlines()[0].split())) == pytest.approx(1.0)
+    else:
+        assert (likely.code, "has no probabilities" in likely.err) == (2, True)
     measured = forks("evaluate", model, data, "--json").json
     assert measured["accuracy"] == pytest.approx(np.mean(np.array(labels) == np.array(["3", "5", "8"])[y]))
     card = forks("inspect", model)
