@@ -89,5 +89,6 @@ def test_the_solver_has_its_options() -> None:
     X, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 3
     with pytest.raises(dualgap.InputError, match="has no option 'shrinking'"):
         dualgap.fit(X, y, loss="multinomial", solver="joint-dual", shrinking=True)
-    one, two = (dualgap.fit(X, y, loss="multinomial", max_visits=4, tol=0.0, seed=seed) for seed in (0, 1))
+    options: dict[str, Any] = {"loss": "multinomial", "max_visits": 150, "tol": 0.0, "output": "last"}
+    one, two = (dualgap.fit(X, y, seed=seed, **options) for seed in (0, 1))
     assert not np.array_equal(one.coef, two.coef)
