@@ -169,12 +169,7 @@ def prepare(
             )
         chosen, C = chosen.hard_margin, 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
-    joint = len(classes) if classes is not None and chosen.task == JOINT else None
-    if chosen.task == JOINT and not isinstance(data.labels, ClassNumbers):
-        raise InputError(
-            f"the {chosen.name} loss trains all classes at once: open the data for task 'classes', or give X "
-            "and y to fit"
-        )
+    joint = _classes_at_once(chosen, data)
     problem = make_problem(source, chosen, lam, kind, joint)
     if joint:
         problem.check_bounded()
@@ -198,6 +193,18 @@ def prepare(
     validate = None if held is None else Validation(held, chosen, measure, joint)
     given = None if form == "mean" else math.inf if hard else 1.0 if C is None else float(C)
     return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
+
+
+def _classes_at_once(loss: Any, data: Dataset) -> int | None:
+    """The number of classes of a joint loss; None for other losses."""
+    if loss.task != JOINT:
+        return None
+    if not isinstance(data.labels, ClassNumbers):
+        raise InputError(
+            f"the {loss.name} loss trains all classes at once: open the data for task 'classes', or give X "
+            "and y to fit"
+        )
+    return len(data.labels.classes)
 
 
 def task_of(task: Any, loss: Loss) -> str:
