@@ -199,6 +199,8 @@ class TestOutcomes:
         with pytest.raises(InputError, match="resume: the run was trained with"):
             fit(X, y, other, resume=first, **options)
         with pytest.raises(InputError, match="different rows, targets or weights"):
+            fit(X, (y + 1) % 3, loss, resume=first, **options)
+        with pytest.raises(InputError, match="with 3 classes, and now it is 4 classes"):
             fit(X, np.where(y == 2, 3 + np.arange(y.size) % 2, y), loss, resume=first, **options)
         damaged = first.run._replace(w=first.run.w[:, :2].copy())
         with pytest.raises(InputError, match=r"w has the shape \(6, 2\), and must have \(6, 3\)"):

@@ -27,7 +27,7 @@ from .losses import Interval, conjugate, value
 
 ULP = Fraction(1, 2**52)
 SLACK = 8 * ULP  # what is computed in a few float operations from claimed numbers may differ by so much
-TRIVIAL_SHARE = Fraction(1e-6)  # where D <= 0, the gap is measured against this part of P(0)
+TRIVIAL_SHARE = Fraction(1e-6)  # where the optimum is 0, the gap is measured against this part of P(0)
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class Exact:
     primal: Interval
     dual: Interval
     at_zero: Interval
+    zero: bool = False  # the optimum is 0
 
 
 def faults(claim: Claim) -> list[str]:
@@ -117,7 +118,8 @@ def evaluate(claim: Claim) -> Exact:
     at_zero = (
         data.t * c * value(claim, y, Fraction(0)) for c, y in zip(data.weight, data.y, strict=True) if c
     )
-    return Exact(_primal(claim, data), _dual(claim, data), total(at_zero))
+    found = total(at_zero)
+    return Exact(_primal(claim, data), _dual(claim, data), found, _optimum_is_zero(claim, found))
 
 
 def _primal(claim: Claim, data: Numbers) -> Interval:
@@ -204,21 +206,42 @@ def _gap_faults(claim: Claim, exact: Exact) -> list[str]:
         found.append(f"the gap {claim.gap!r} is less than that of the exact values")
     if abs(gap - (primal - dual + rounding)) > SLACK * max(abs(primal), abs(dual), rounding):
         found.append(f"the gap {claim.gap!r} is not primal - dual + rounding")
+    zero = dual <= rounding and exact.zero
     if not isfinite(claim.relative_gap):
-        return found if claim.dual <= claim.rounding else [*found, "the relative gap is infinite for D > 0"]
+        if claim.dual > claim.rounding:
+            found.append("the relative gap is infinite for D > 0")
+        if zero and exact.at_zero.high > 0 and len({*_present(claim)}) == 1:
+            found.append("the relative gap is infinite, and the optimum is 0, as equal targets tell")
+        return found
     relative = Fraction(claim.relative_gap)
     allowed = []  # between which values it may lie: how the rounding is shared between P and D is not told
     if dual > 0:
         allowed.append((gap / dual, gap / (dual - rounding) if dual > rounding else None))
-    if dual <= rounding:
+    if zero:
         base = TRIVIAL_SHARE * exact.at_zero.high
-        allowed.append((gap / base, gap / base) if base else (Fraction(0), None))
+        solved = gap == 0 or (primal <= rounding and gap <= 2 * rounding)
+        allowed += [(Fraction(0), Fraction(0))] if solved else [(gap / base, gap / base)] if base else []
     if not any(
         low * (1 - SLACK) <= relative and (high is None or relative <= high * (1 + SLACK))
         for low, high in allowed
     ):
         found.append(f"the relative gap {claim.relative_gap!r} is not the gap over the dual value")
     return found
+
+
+def _present(claim: Claim) -> list[Fraction]:
+    return [Fraction(y) for y, c in zip(claim.y, claim.weight, strict=True) if c > 0.0]
+
+
+def _optimum_is_zero(claim: Claim, at_zero: Interval) -> bool:
+    """Whether w = 0 leaves no loss with some b: then, and with lam > 0 only then, the optimum is 0."""
+    if at_zero.high == 0:
+        return True
+    if claim.bias != "exact":
+        return False
+    targets = _present(claim)
+    low, high = min(targets), max(targets)
+    return low == high or all(value(claim, y, (low + high) / 2).high == 0 for y in (low, high))
 
 
 def _history_faults(claim: Claim, exact: Exact) -> list[str]:

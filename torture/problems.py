@@ -75,7 +75,8 @@ def problem(seed: int, index: int) -> Problem:
     if layout.endswith("32"):
         X = X.astype(np.float32).astype(float)
     arguments: dict[str, Any] = {
-        random.choice(("C", "C", "lam")): 10.0 ** random.randint(-6, 6) * random.choice((1.0, 0.37)),
+        random.choice(("C", "C", "lam")): 10.0 ** random.randint(-6, random.choice((6, 6, 12)))
+        * random.choice((1.0, 0.37)),
         "loss": case.loss + _parameters(case.loss, random),
         "solver": case.solver,
         "bias": case.bias,

@@ -11,6 +11,7 @@ from inspect import Signature, signature
 from typing import Any
 
 from .core.bias import Bias
+from .core.certificate import excess
 from .core.losses import Loss
 from .core.problem import Point
 from .models.model import Model
@@ -58,7 +59,7 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float | str = 60.0,
     validation: Any = None,
-    patience: int = 5,
+    patience: int | None = None,
     metric: str = "loss",
     task: str | None = None,
     penalty: str = "l2",
@@ -136,9 +137,10 @@ def fit(
         Put a record of the starting point before all others: epoch 0. Otherwise it changes nothing.
     validation : float, pair (X, y), path or Dataset
         Hold out that part of the rows, or these, and stop early: when ``metric`` on them has not fallen for
-        ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them
-        is handed back. A part of the rows is held out by giving them weight 0 in ``outcome.problem``:
-        ``outcome.dual`` has an entry for every row, and those of held-out rows do not count.
+        ``patience`` certificates (5 unless given), one an epoch unless ``record_every`` says otherwise. The
+        best model on them is handed back. A part of the rows is held out by giving them weight 0 in
+        ``outcome.problem``: ``outcome.dual`` has an entry for every row, and those of held-out rows do not
+        count. The model knows them again: it is verified from all rows.
     metric : {"loss", "error", "break-even"}
         What early stopping goes by: the mean loss on held-out rows, the share of them predicted wrong, or 1
         less their break-even point (where precision equals recall). Records have it as
@@ -221,7 +223,7 @@ def warn_unconverged(who: str, outcome: Outcome, tol: float, stacklevel: int = 3
 
     warnings.warn(
         f"{who} ended at a relative gap of {outcome.certificate.relative_gap:.3g} after {outcome.epochs:.4g} "
-        f"epochs, above tol={tol:g}: its objective may be up to that fraction above the minimum. "
+        f"epochs, above tol={tol:g}: {excess(outcome.certificate)}. "
         f"{outcome.advice}",
         ConvergenceWarning,
         stacklevel=stacklevel,

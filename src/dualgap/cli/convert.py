@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .console import Size, Spinner, counted, emit, json_option, note, quiet_option, size_of
-from .data import check_files, multilabel_option, zero_based_option
+from .data import LABEL, check_columns, check_files, multilabel_option, zero_based_option
 
 
 @click.command(short_help="Convert data: svmlight text to a store, and back.")
@@ -34,7 +34,7 @@ from .data import check_files, multilabel_option, zero_based_option
     "--n-features", type=int, help="Number of columns; a higher index is an error.  [default: as found]"
 )
 @zero_based_option("count from 0; auto: if there is an index 0.")
-@click.option("--label", metavar="COLUMN", default="label", show_default=True,
+@click.option("--label", metavar="COLUMN", default=LABEL, show_default=True,
               help="Parquet: the column of labels; all others are features.")  # fmt: skip
 @multilabel_option
 @json_option
@@ -53,6 +53,7 @@ def command(source: Path, destination: Path, as_json: bool, quiet: bool, **optio
 
     inputs = {"IN": source, "WEIGHTS": options["weights"], "NAMES": options["names"]}
     check_files({"OUT": destination}, inputs, prints=as_json or not quiet)
+    check_columns(source, options["label"])
     with Spinner(not quiet) as spinner:
         warned = (lambda text: None) if quiet else note
         header = convert(source, destination, told=spinner.say, warned=warned, **options)

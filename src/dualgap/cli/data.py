@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+LABEL = "label"  # the column of labels of a Parquet file, unless it is named
+
 model_argument = click.argument("model_file", metavar="MODEL", type=click.Path(path_type=Path))
 data_argument = click.argument("data_file", metavar="DATA", type=click.Path(path_type=Path))
 
@@ -42,7 +44,7 @@ def column_options(function: F) -> F:
     weight = click.option(
         "--weight", metavar="COLUMN", help="Parquet: the column of weights.  [default: none]"
     )
-    label = click.option("--label", metavar="COLUMN", default="label", show_default=True,
+    label = click.option("--label", metavar="COLUMN", default=LABEL, show_default=True,
                          help="Parquet: the column of labels; all others are features.")  # fmt: skip
     return label(weight(function))
 
@@ -58,7 +60,19 @@ def spec_of(data_file: Path, reading: dict[str, Any]) -> DataSpec:
     from ..data.dataset import DataSpec
     from ..data.formats import ReadOptions
 
+    check_columns(data_file, reading["label"], reading["weight"])
     return DataSpec(data_file, columns=ReadOptions(**reading))
+
+
+def check_columns(data_file: Path, label: str, weight: str | None = None) -> None:
+    """Refuse names of columns for a format whose labels and weights have their own place."""
+    from ..data.formats import format_of
+
+    for option, name in (("--label", None if label == LABEL else label), ("--weight", weight)):
+        if name is not None and (form := format_of(data_file)).name != "parquet":
+            raise InputError(
+                f"{option} {name} is for Parquet files, and not for {data_file} ({form.title}); leave it out"
+            )
 
 
 def check_files(outputs: dict[str, Path | None], inputs: dict[str, Path | None], *, prints: bool) -> None:

@@ -41,6 +41,8 @@ def command(model_file: Path, data_file: Path, as_json: bool, quiet: bool, **rea
     are with a threshold for each label, or with one for all (pooled). Labels that the model does not know are
     left out, and named.
 
+    Macro and micro means of precision, recall and F1 are scikit-learn's with zero_division=0.
+
     Regression: mean squared error, mean absolute error and R2. What is not defined (recall without positive
     rows) is shown as a dash, and as null with --json.
     """
@@ -74,7 +76,8 @@ def _classes(found: Measured) -> str:
         return ""
     if found.confusion is None:
         empty = found.counts.count(0)
-        without = f", {empty} of them without rows (left out of macro means)" if empty else ""
+        left_out = "0 in means of precision, recall and F1, left out of those of break-even points and areas"
+        without = f", {empty} of them without rows ({left_out})" if empty else ""
         return f", {len(found.classes)} labels{without}"
     if len(found.classes) > 2:
         return f" of {len(found.classes)} classes"

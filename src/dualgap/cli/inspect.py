@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import Spinner, emit, json_option, note, printable, quiet_option, size_of
-from .data import column_options, multilabel_option, zero_based_option
+from .data import check_columns, column_options, multilabel_option, zero_based_option
 from .model_card import Lines, inspect_model
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def command(
             raise click.UsageError("--n-features and --zero-based are for data, and this is a model")
         inspect_model(file, as_json=as_json, quiet=quiet)
     else:
+        check_columns(file, label, weight)
         _inspect_data(file, ReadOptions(n_features, zero_based, label, weight, multilabel), as_json, quiet)
 
 
@@ -126,7 +127,10 @@ def _labels(found: Summary) -> str:
         return f"more than 1,000 different {'words' if low is None else f'ones, {low:.6g} to {high:.6g}'}"
     ordered = sorted(found.labels.items())
     more = f", and {len(ordered) - _CLASSES} more" if len(ordered) > _CLASSES else ""
-    return ", ".join(f"{shown_label(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
+    counts = ", ".join(f"{shown_label(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
+    if not found.multilabel:
+        return counts
+    return f"{counts}; any number a row, {found.unlabelled:,} rows without (--task multilabel)"
 
 
 def _store_lines(header: Header | None) -> Lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -57,6 +58,8 @@ def _origin(model: Model) -> Lines:
         how = "all at once" if model.joint else "one against the rest"
         task = f"classification of {count} classes ({listing}), {how}"
     rows, columns = counted(model.n_samples, "row"), counted(model.n_columns, "feature")
+    if model.held_rows is not None:
+        rows += f" ({len(model.held_rows):,} of them held out)"
     lines = [
         ("task", task),
         ("trained on", f"{'' if model.data_name is None else f'{model.data_name}: '}{rows}, {columns}"),
@@ -125,9 +128,10 @@ def _weights(model: Model) -> Lines:
 
 
 def _use(file: Path, model: Model) -> Lines:
-    data = "DATA" if model.data_name is None else model.data_name
+    data = "DATA" if model.data_name is None else quote(model.data_name)
+    name = quote(str(file))
     return [
-        ("use", f"dualgap predict {file} DATA, dualgap evaluate {file} DATA, dualgap certify {file} {data}"),
+        ("use", f"dualgap predict {name} DATA, dualgap evaluate {name} DATA, dualgap certify {name} {data}"),
         ("", f'dualgap.Model.load("{file}").predict(X) in Python'),
     ]
 

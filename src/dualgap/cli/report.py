@@ -64,7 +64,7 @@ class Settings(NamedTuple):
     record_every: str | None
     record_start: bool
     validation: Path | None
-    patience: int
+    patience: int | None
     metric: str
     task: str | None
     plan: bool
@@ -277,6 +277,9 @@ class Introduction(Callback):
             )
         if data.schema.scaling is not None:
             lines.append(f"  {scale_words(data.schema.scaling.name)}")
+        if data.schema.expansion is not None:
+            width = counted(data.schema.width, "column")
+            lines.append(f"  expanded by {data.schema.expansion.name} to {width}")
         lines.append(f"{_loss_words(problem.loss)} loss, {strength}, {bias}, solver {solver}")
         if auto_reason:
             lines.append(f"  auto begins with {solver}: {auto_reason}")

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ..runtime.errors import InputError, nearest
-from .console import OutputError, Size, Spinner, complain, emit, json_option, quiet_option
-from .data import check_files, column_options, data_argument, zero_based_option
+from ..runtime.errors import InputError, suggestion
+from .console import FloatOrInf, OutputError, Size, Spinner, complain, emit, json_option, quiet_option
+from .data import check_columns, check_files, column_options, data_argument, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
 from .words import in_options
@@ -42,7 +42,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 @click.option(
     "--C",
     "C",
-    type=float,
+    type=FloatOrInf(),
     help="Weight of the losses in |w|^2/2 + C * sum of losses; inf: the hard margin.  [default: 1]",
 )
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")
@@ -158,9 +158,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     "--patience",
     type=click.IntRange(min=1),
     metavar="N",
-    default=5,
-    show_default=True,
-    help="Certificates without a fall before --validation stops, one an epoch.",
+    help="Certificates without a fall before --validation stops, one an epoch.  [default: 5]",
 )
 @click.option(
     "--plan", is_flag=True, help="Do not train: say what would be done and what the theory promises."
@@ -310,8 +308,9 @@ def _check(settings: Settings) -> dict[str, Any]:
             {"MODEL": settings.model_file, "the file of --trace": settings.trace},
             {"the file of --resume": settings.resume},
         )
-    duration("--checkpoint-every", settings.checkpoint_every)
+    duration("checkpoint_every", settings.checkpoint_every)
     scale_name(settings.scale)
+    check_columns(settings.data_file, settings.label, settings.weight)
     loss = make_loss(settings.loss)
     if not is_hard(settings.C, settings.lam):
         strength(settings.C, settings.lam, 1.0)
@@ -324,6 +323,8 @@ def _check(settings: Settings) -> dict[str, Any]:
     _check_task(settings, loss)
     if settings.metric != "loss" and settings.validation is None:
         raise InputError(f"--metric {settings.metric} is for --validation; add that or leave it out")
+    if settings.patience is not None and settings.validation is None:
+        raise InputError(f"--patience {settings.patience} is for --validation; add that or leave it out")
     options: dict[str, Any] = {}
     for text in settings.option:
         key, equals, value = text.partition("=")
@@ -331,10 +332,12 @@ def _check(settings: Settings) -> dict[str, Any]:
             raise InputError(f"--option {text!r} has no value; write it as --option {key}=VALUE")
         options[key] = value
     if settings.solver != "auto":
-        make_solver(settings.solver, options, seed=settings.seed, loss=loss, bias=settings.bias)
+        trained = (loss.hard_margin or loss) if is_hard(settings.C, settings.lam) else loss
+        make_solver(settings.solver, options, seed=settings.seed, loss=trained, bias=settings.bias)
     if options:  # all solvers are imported to ask them
         known = {PAPER, *(option.name for solver in SOLVERS.values() for option in options_of(solver))}
         for key in options:
             if key not in known:
-                raise InputError(f"no solver has an option {key!r}; {nearest(key, known)}")
+                meant = suggestion(key, sorted(known))
+                raise InputError(f"no solver has an option {key!r}; {meant}`dualgap solvers` lists them all")
     return options

@@ -21,6 +21,7 @@ import numpy as np
 from ..data.sources import Part, Source
 from ..runtime.arrays import Floats, writable
 from ..runtime.errors import InputError
+from ..runtime.sums import UNIT
 from .bias import Bias
 from .bounds import SMALLEST, Compensated, added, dual_value, intercept_bound, primal_value
 from .certificate import ABSOLUTE_SHARE as ABSOLUTE_SHARE
@@ -86,6 +87,45 @@ class Problem(Regularised):
         return max(float(found.value) / self.total_weight, SMALLEST) if found.total > 0.0 else 0.0
 
     @cached_property
+    def gap_floor(self) -> float | None:
+        """What the gap is measured against where no positive lower bound is known; None: nothing.
+
+        With lam > 0 the optimum is 0 only where the model without weights fits every target, for which the
+        targets are enough; a fraction of P(0) is then a yardstick. (Elsewhere it would be none: at a large C
+        the optimum is a tiny part of P(0), and a model far above it may be below any fraction.) With lam = 0
+        the optimum may or may not be 0. An objective of 0 is then the optimum, and nothing else is.
+        """
+        if self._optimum_is_zero():
+            return ABSOLUTE_SHARE * self.value_at_zero if self.value_at_zero < np.inf else 0.0
+        return 0.0 if self.lam == 0.0 else None
+
+    def _optimum_is_zero(self) -> bool:
+        """Whether w = 0 and the best b leave no loss: the infimum of every loss is 0, so that is the case of
+        a free bias and equal targets, or targets so close together that one b has no loss with either end.
+        """
+        if self.value_at_zero == 0.0:
+            return True
+        if not self.bias.free:
+            return False
+        low, high = self._target_range()
+        b, slack = 0.5 * low + 0.5 * high, 8.0 * UNIT * (abs(low) + abs(high))  # more than b errs by
+        fits = self.loss.value(low, b + slack) == self.loss.value(high, b - slack) == 0.0
+        return low == high or fits
+
+    def _target_range(self) -> tuple[float, float]:
+        """The smallest and the largest target of a row of positive weight."""
+        known = self.source.target_weights
+        if known is not None:
+            present = [y for y, c in known if c > 0.0]
+            return min(present), max(present)
+
+        def visit(part: Part) -> tuple[float, float]:
+            y = part.batch.y[part.batch.weight > 0.0]
+            return float(y.min(initial=np.inf)), float(y.max(initial=-np.inf))
+
+        return self.source.reduce(visit, lambda a, b: (min(a[0], b[0]), max(a[1], b[1])))
+
+    @cached_property
     def intercept_bound(self) -> float:
         """A bound on ``|b|`` over all (w, b) that are at least as good as the all-zero model."""
         return self.intercept_bound_at(self.value_at_zero)
@@ -144,11 +184,13 @@ class Problem(Regularised):
         return Evaluation(primal, primal_error, dual, dual_error, scores, w, b)
 
 
-def make_problem(source: Source, loss: Any, lam: float, bias: Bias, classes: int | None) -> AnyProblem:
+def make_problem(
+    source: Source, loss: Any, lam: float, bias: Bias, classes: int | None, derivation: str = ""
+) -> AnyProblem:
     """The problem of a loss; a joint one, of so many classes, where it is a joint loss."""
     if loss.task != JOINT:
-        return Problem(source, loss, lam, bias)
+        return Problem(source, loss, lam, bias, derivation=derivation)
     from .joint.problem import JointProblem  # with kernels that nothing else needs
 
     assert classes is not None
-    return JointProblem(source, loss, lam, bias, classes=classes)
+    return JointProblem(source, loss, lam, bias, derivation=derivation, classes=classes)

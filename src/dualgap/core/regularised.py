@@ -35,6 +35,7 @@ class Regularised(ABC):
     lam: float
     bias: Bias = NoBias()  # noqa: RUF009  (frozen, without state)
     total_weight: float = None  # type: ignore[assignment]  # never None once it is made
+    derivation: str = ""  # how the rows were made of those that a user gave, for ``identity``
 
     def __post_init__(self) -> None:
         if cast("float | None", self.total_weight) is None:
@@ -56,7 +57,8 @@ class Regularised(ABC):
     @property
     def identity(self) -> Identity:
         """Equal for equal problems, different for almost all others."""
-        return Identity(repr(self.loss), self.lam, repr(self.bias), self.source.digest)
+        data = f"{self.source.digest} {self.derivation}".rstrip()
+        return Identity(repr(self.loss), self.lam, repr(self.bias), data)
 
     @property
     def size(self) -> Size:
@@ -108,6 +110,11 @@ class Regularised(ABC):
     @abstractmethod
     def value_at_zero(self) -> float:
         """The mean loss of the all-zero model, from y and the weights alone."""
+
+    @property
+    @abstractmethod
+    def gap_floor(self) -> float | None:
+        """What the gap is measured against where no positive lower bound is known; None: nothing."""
 
     @property
     @abstractmethod
@@ -208,7 +215,8 @@ class Regularised(ABC):
 
     def certificate(self, primal: float, primal_error: float, dual: float, dual_error: float) -> Certificate:
         """Put a primal and a dual value together; they may belong to different moments of a run."""
-        return certificate_of(primal, primal_error, dual, dual_error, self.value_at_zero)
+        floor = None if dual - dual_error > 0.0 else self.gap_floor  # which may take a pass over the targets
+        return certificate_of(primal, primal_error, dual, dual_error, floor)
 
     def in_form(self, certificate: Certificate, form: Form) -> Certificate:
         """The same certificate for P ("mean") or for J = P / lam ("J")."""
@@ -218,6 +226,6 @@ class Regularised(ABC):
         """The same problem with another bias. What does not depend on it is not computed again."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), bias=bias)
-        for name in ("constants", "intercept_bound"):
+        for name in ("constants", "intercept_bound", "gap_floor"):
             vars(other).pop(name, None)
         return other

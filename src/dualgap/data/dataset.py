@@ -26,8 +26,18 @@ from .formats import ReadOptions, format_of
 from .formats.arrow.feed import StoreFeed
 from .formats.arrow.store import Store
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
-from .label_sets import LabelSets, as_label_matrix, sets_of_feed
-from .labels import ClassNumbers, Labels, classes_of, for_codes, refuse_words, targets_of
+from .label_sets import LabelSets, label_matrix, sets_of_feed
+from .labels import (
+    ClassNumbers,
+    Labels,
+    classes_of,
+    for_codes,
+    one_label,
+    refuse_sets,
+    refuse_words,
+    targets_of,
+    words_of,
+)
 from .memory import check_width, streaming_budget, streaming_note, training_bytes
 from .scaling import fitted, scale_name
 from .schema import Schema
@@ -58,6 +68,7 @@ class DataSpec(NamedTuple):
     in_memory: bool | None = None  # False: rows stay on disk; True: they do not; None: if they fit
     memory_budget: int | None = None
     threads: int = 1
+    leave_out: bool = False  # of several labels a row, those that a schema does not know; else refused
 
     @property
     def path(self) -> Path | None:
@@ -139,7 +150,7 @@ def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Datase
     """
     spec = _checked(spec)
     if task == "multilabel":
-        spec = spec._replace(y=as_label_matrix(spec.y), columns=spec.columns._replace(label_sets=True))
+        spec = spec._replace(y=label_matrix(spec.y), columns=spec.columns._replace(label_sets=True))
     if schema is not None:
         spec = spec._replace(expansion=schema.expansion)
     if isinstance(spec.X, OnDisk):
@@ -242,7 +253,10 @@ def _in_memory(
 ) -> Dataset:
     """Rows in memory. Those that no longer fit once they are expanded are streamed (``whole_file``)."""
     labels, targets = _targets(spec, task, schema, table)
-    source = view(table.X, targets, table.weight, threads=spec.threads)
+    try:
+        source = view(table.X, targets, table.weight, threads=spec.threads)
+    except InputError as error:
+        raise InputError(f"{table.path}: {error}" if spec.named else str(error)) from None
     if schema is not None and source.d != schema.n_columns:
         have = "have" if schema.owner.endswith("s") else "has"
         theirs = f"{schema.owner} {have} {schema.n_columns}"
@@ -276,6 +290,8 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
     size = _training_bytes(grown)
     notes = () if budget is None else (streaming_note(grown.name, size, budget),)
     zero_based, names, digests, label_names = feed.origin
+    if task != "multilabel" and schema is None:
+        refuse_sets(label_names, feed.name)
     if task == "regression":
         refuse_words(label_names, feed.name)
     if task == "multilabel":
@@ -294,7 +310,7 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
         labels = Labels.binary(np.array(classes_of(feed)), feed.name, spec.positive)
     elif task in ("one-vs-rest", "classes"):
         several = ClassNumbers if task == "classes" else Labels
-        labels = several.several(np.array(classes_of(feed)), feed.name)
+        labels = several.several(np.array(classes_of(feed)), feed.name, feed.n)
     targets = targets_of(labels, label_names)
     found = Schema(feed.d, zero_based, names, spec.expansion, labels, scaling=scaling)
     return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
@@ -303,18 +319,20 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
 def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> tuple[Labels | None, Any]:
     """The classes of rows in memory, and their targets."""
     name = str(table.path) if spec.named else None
+    if task != "multilabel" and schema is None:
+        refuse_sets(table.label_names, str(table.path))
     if task == "regression":
-        refuse_words(table.label_names, str(table.path))
+        refuse_words(words_of(table), name or "y")
         return None, table.codes
     if task == "multilabel":
-        known = None if schema is None else schema.labels
-        of_rows = known.for_rows if isinstance(known, LabelSets) else LabelSets.of_rows
-        sets = of_rows(table.codes, table.label_names, name)
+        known, rows = None if schema is None else schema.labels, (table.codes, table.label_names, name)
+        if isinstance(known, LabelSets):
+            sets = known.for_rows(*rows, spec.leave_out)
+        else:
+            sets = LabelSets.of_rows(*rows)
         return sets, sets.set_numbers(table.codes, table.label_names)
-    labels = np.asarray(table.codes)
-    if schema is not None and labels.ndim != 1:
-        raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")
-    if labels.ndim != 1 or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
+    labels = one_label(table.codes)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         return None, labels  # `view` says what is wrong with it
     if schema is not None:
         return schema.labels, _known(spec, schema, table, labels)
@@ -322,7 +340,7 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
         return None, labels
     found = Labels.of_table(table).classes
     if task in ("one-vs-rest", "classes"):
-        classes = (ClassNumbers if task == "classes" else Labels).several(found, name)
+        classes = (ClassNumbers if task == "classes" else Labels).several(found, name, labels.size)
     else:
         classes = Labels.binary(found, name, spec.positive)
     return classes, for_codes(classes.targets, table.label_names)(labels)

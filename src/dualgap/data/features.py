@@ -128,7 +128,9 @@ def make_expansion(spec: Any, bits: int | None = None) -> Expansion | None:
     """The expansion of a name, as on the command line, or of a transformer."""
     if spec is None:
         if bits is not None:
-            raise InputError(f"hash_bits={shown(bits)} has nothing to hash without expand")
+            raise InputError(
+                f"hash_bits={shown(bits)} is for expand='poly2' and its like; add it or leave this out"
+            )
         return None
     if not isinstance(spec, str):
         if bits is not None:

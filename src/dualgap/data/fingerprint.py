@@ -93,6 +93,11 @@ def row_hashes(X: Any, y: Any, weight: Any = None) -> Words:
     return hashes
 
 
+def reweighted(hashes: Words, before: Floats, after: Floats) -> Words:
+    """The hashes of rows whose weights were ``before`` and are ``after``."""
+    return hashes - _mixed(_bits(before) * _ODD[0]) + _mixed(_bits(after) * _ODD[0])
+
+
 def hashes_in_order(hashes: Words) -> str:
     """A fingerprint of rows in their order, from their hashes."""
     return hashlib.blake2b(hashes.astype("<u8").tobytes(), digest_size=32).hexdigest()

@@ -15,9 +15,10 @@ from .dataset import DataSpec, scan
 from .fingerprint import row_hashes
 from .formats import ReadOptions
 from .formats.text import shown
+from .label_sets import labels_in
 from .memory import training_bytes
 from .table import Table
-from .words import Vocabulary, decoded
+from .words import COMMA, NO_LABELS, Vocabulary, decoded
 
 _MOST_LABELS = 1000  # beyond, they are no classes
 
@@ -31,6 +32,8 @@ class Summary:
     nnz: int
     zero_based: bool | None
     labels: dict[Any, int] | None  # numbers or words; None: more than a classifier would have
+    multilabel: bool  # some rows have several labels, or none: rows count for each of theirs
+    unlabelled: int  # rows of these that have none
     label_range: tuple[float, float] | None  # None: labels are words
     empty: int
     duplicates: int  # rows with the entries and the label of an earlier row, by hashes of 64 bits
@@ -66,6 +69,7 @@ class _Seen:
         self.zero_based: bool | None = None
         self.value_bytes = 8
         self.labels: dict[Any, int] | None = {}
+        self.multilabel, self.unlabelled = False, 0
         self.words = Vocabulary()
         self.label_range: tuple[float, float] | None = (math.inf, -math.inf)
         self.values = (math.inf, -math.inf)
@@ -114,8 +118,12 @@ class _Seen:
             self.label_range = (min(low, float(codes[0])), max(high, float(codes[-1])))
         if self.labels is not None:
             labels = decoded(codes, data.label_names).tolist()
-            for label, count in zip(labels, counts.tolist(), strict=True):
-                self.labels[label] = self.labels.get(label, 0) + count
+            for name, count in zip(labels, counts.tolist(), strict=True):
+                several = isinstance(name, str) and COMMA in name
+                self.multilabel = self.multilabel or several
+                self.unlabelled += count * (name == NO_LABELS)
+                for label in labels_in(name) if several else (name,):
+                    self.labels[label] = self.labels.get(label, 0) + count
             if len(self.labels) > _MOST_LABELS:
                 self.labels = None
 
@@ -130,6 +138,8 @@ class _Seen:
             nnz=self.nnz,
             zero_based=self.zero_based,
             labels=self.labels,
+            multilabel=self.multilabel,
+            unlabelled=self.unlabelled,
             label_range=self.label_range,
             empty=self.empty,
             duplicates=self.n - np.unique(np.concatenate(self.hashes)).size,

@@ -71,6 +71,7 @@ def model_of(
             "solver": ", ".join(dict.fromkeys(result.solver.name for result in found)),
         },
         **({} if rows is None else known_by(rows, dual)),
+        **_held_out(data, problem, rows),
     )
 
 
@@ -127,6 +128,23 @@ def _trained_on(data: Dataset, problem: Problem, models: int) -> Dataset:
         return data._replace(source=source)
     whole = data.source
     return data if isinstance(whole, OnDisk) else data._replace(source=whole.with_weight(source.weight))
+
+
+def _held_out(data: Dataset, problem: Problem, rows: RowIdentity | None) -> dict[str, Any]:
+    """The fields of a model that say which rows were held out: data have a weight for them, training none."""
+    import numpy as np
+
+    from ..data.fingerprint import reweighted
+    from ..data.sources import View
+
+    if not isinstance(data.source, View):
+        return {}
+    before, after = data.source.weight, problem.source.weight
+    held = np.flatnonzero((before > 0.0) & (after == 0.0))
+    if not held.size:
+        return {}
+    hashes = None if rows is None else reweighted(rows.hashes[held], after[held], before[held])
+    return {"held_rows": held, "held_hashes": hashes}
 
 
 def proof_of(result: Result) -> Proof:

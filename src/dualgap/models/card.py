@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +38,9 @@ def statement(certificate: Certificate, lam: float) -> str:
             "Nothing is proven: at lam = 0 no lower bound is known but 0, as a dual point would have to make "
             "a combination of the rows vanish exactly."
         )
-    if certificate.dual > 0:
+    if math.isinf(certificate.primal):
+        return "Nothing is proven of this model: it violates the hard margin, so its objective is infinite."
+    if certificate.dual > 0 and certificate.relative_gap < math.inf:
         share = 100 * certificate.relative_gap
         return f"Proven: the objective is at most {share:.3g}% above the smallest possible."
     return f"Proven: the objective is at most {certificate.gap:.3g} above the smallest possible."

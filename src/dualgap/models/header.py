@@ -108,7 +108,7 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
         "dual_rows": "<i8",
         "dual_values": "<f8",
     }
-    known |= {"dual_hashes": "<u8", "scale": "<f8"}
+    known |= {"dual_hashes": "<u8", "scale": "<f8", "held_rows": "<i8", "held_hashes": "<u8"}
     for name, layout in arrays.items():
         if name not in known:
             raise ValueError(f"it has an array {shown(name)}, which is not known")
@@ -130,6 +130,11 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
     for name, shape in shapes.items():
         if name in arrays and (arrays[name].shape != shape or (shape is not None and len(shape) != 1)):
             raise ValueError(f"{name}, of shape {arrays[name].shape}, does not go with the duals")
+    held = [arrays[name].shape for name in ("held_rows", "held_hashes") if name in arrays]
+    if ("held_hashes" in arrays and "held_rows" not in arrays) or any(
+        shape != held[0] or len(shape) != 1 for shape in held
+    ):
+        raise ValueError(f"held_rows and held_hashes have the shapes {held}, and must go together")
 
 
 def _check_columns(header: dict[str, Any]) -> None:

@@ -93,6 +93,8 @@ class Model:
     rows_in_any_order: str | None = None  # and one for the same rows in whatever order
     dual_hashes: Any = None  # of the rows that have the nonzero duals: these are found again in another order
     class_weight: tuple[float, ...] | None = None  # factors of the weights of each class's rows
+    held_rows: Any = None  # the numbers of rows that were held out of training for validation, if any were,
+    held_hashes: Any = None  # and their hashes, with the weights that the data gives them
     absent: tuple[Any, ...] = ()  # labels of training rows that all have weight 0, and are no classes
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver
     data_name: str | None = None  # the file of the training rows

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..runtime.arrays import Floats
+from ..runtime.checks import as_matrix
 from ..runtime.errors import InputError
 
 _ENTRIES = 1 << 19  # converted to float64 at a time; scores do not depend on it
@@ -66,8 +67,8 @@ def indicators_of(scores: Floats) -> Any:
 def rows_for(X: Any, columns: int) -> Any:
     """A matrix that a caller gave, if a model of that many columns can score it."""
     if not sp.issparse(X):
+        X = as_matrix(X)
         try:
-            X = np.asarray(X)
             X = X if X.dtype.kind in "biuf" else X.astype(np.float64)
         except (TypeError, ValueError):
             raise InputError("X must hold numbers, in rows that are equally long") from None

@@ -11,10 +11,10 @@ from scipy.optimize import minimize_scalar
 
 from ..core.bias import make_bias
 from ..core.losses import JOINT, Loss, loss_named
-from ..core.problem import ABSOLUTE_SHARE, AnyProblem, Certificate, Point, make_problem
+from ..core.problem import AnyProblem, Certificate, Point, make_problem
 from ..data.chunks import OnDisk
 from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data, scan
-from ..data.fingerprint import hashes_in_any_order, hashes_in_order, values_by_hash
+from ..data.fingerprint import hashes_in_any_order, hashes_in_order, row_hashes, values_by_hash
 from ..data.labels import Labels, shown_label, signs
 from ..data.sources import View
 from ..data.table import joined
@@ -87,6 +87,25 @@ def verify(model: Model, data: Any) -> Verification:
     return _recompute(model, _weighted(model, data))
 
 
+def _as_trained(model: Model, data: Dataset) -> Dataset:
+    """The data with weight 0 for the rows that were held out of training, which are known by their numbers
+    and contents. Data that have others, or these with weight 0 already, are left as they are.
+    """
+    held, source = model.held_rows, data.source
+    if held is None or source.n != model.n_samples:
+        return data
+    if not isinstance(source, View):
+        raise InputError("rows were held out of training: the model is verified with all rows in memory")
+    if model.held_hashes is not None:
+        hashes = row_hashes(data.X, source.y, source.weight)
+        if not np.array_equal(hashes[held], model.held_hashes):
+            found = values_by_hash(hashes, model.held_hashes, np.ones(held.size))
+            held = held[:0] if found is None else np.flatnonzero(found)
+    weight = source.weight.copy()
+    weight[held] = 0.0
+    return data._replace(source=source.with_weight(weight))
+
+
 def identified(model: Model, spec: DataSpec) -> Model:
     """The model with the fingerprints of these rows, once it has been verified from them in their order."""
     nameless = replace(model, fingerprint=None, rows_in_order=None, rows_in_any_order=None, dual_hashes=None)
@@ -99,7 +118,8 @@ def identified(model: Model, spec: DataSpec) -> Model:
 
 def _opened(model: Model, spec: DataSpec) -> Dataset:
     """Rows in the schema of a model."""
-    spec = spec if model.class_weight is None else spec._replace(in_memory=True)
+    if model.class_weight is not None or model.held_rows is not None:
+        spec = spec._replace(in_memory=True)
     spec = _without_absent(model, spec) if model.absent else spec
     task = "one-vs-rest" if model.task == "classification" else model.task
     return open_data(spec, task, model.schema)
@@ -139,11 +159,14 @@ def _verification(
     reason = f"class {shown_label(worst.label)}: {worst.reason}" if several else worst.reason
     if several and worst.verdict == TRUE:
         reason = f"for each of {len(per_class)} classes: {worst.reason}"
+    if model.held_rows is not None and worst.verdict == TRUE:
+        reason += f" ({len(model.held_rows):,} rows were held out of training and do not count)"
     return Verification(worst.verdict, reason, rows, _duals(model), worst.stored, worst.recomputed, per_class)
 
 
 def _weighted(model: Model, data: Dataset) -> Dataset:
-    """The data with class weights applied, if the model has them."""
+    """The data with the weights of training: rows held out, class weights applied, if the model has them."""
+    data = _as_trained(model, data)
     if model.class_weight is None or model.classes is None:
         return data
     source = data.source
@@ -233,7 +256,8 @@ def _recompute_row(
             known = recomputed.primal - recomputed.dual
             verdict, reason = NOT_TRUE, f"the gap is {known!r}, and the stored {stored.gap!r} is less"
     if verdict != NOT_TRUE:
-        floor = problem.value_at_zero * ABSOLUTE_SHARE / (proof.lam or 1.0)
+        floor = problem.gap_floor
+        floor = None if floor is None else floor / (proof.lam or 1.0)
         verdict, reason = (NOT_TRUE, fault) if (fault := inconsistency(stored, floor)) else (verdict, reason)
     if order == UNKNOWN:
         reason += _NO_FINGERPRINT[verdict]

@@ -20,6 +20,25 @@ def kept(b: Intercept) -> Intercept:
     return b.copy() if isinstance(b, np.ndarray) and b.ndim else float(b)
 
 
+def scaled(problem: Regularised, point: Point, found: Evaluation) -> Point | None:
+    """The point with its dual point scaled down to where a lower bound is surely positive; None where that
+    is not known to help.
+
+    D(beta) = L - Q/2, where Q = lam |w(beta)|^2, with the term of b, grows with the square of beta. As
+    conjugates are convex and 0 at 0, D(s beta) >= s L - s^2 Q/2 for s in [0, 1]: largest at s = L / Q.
+    """
+    if point.beta is None or not np.isfinite(found.dual):
+        return None
+    strength = problem.bias.strength(problem.lam)
+    square = problem.lam * float(np.vdot(found.w_of_dual, found.w_of_dual))
+    if 0.0 < strength < np.inf:
+        square += strength * float(np.sum(np.square(found.b - problem.bias.centre)))
+    linear = found.dual + 0.5 * square
+    if not 0.0 < linear < square < np.inf:
+        return None
+    return point._replace(beta=linear / square * point.beta)
+
+
 @dataclass
 class Incumbent:
     """The best primal and the best dual point seen. They may come from different moments: D(beta) <= P(w, b)
@@ -73,6 +92,11 @@ class Incumbent:
         """
         gap = min(found.primal, self.primal) - max(found.dual, self.dual)
         return found.primal_error + found.dual_error >= gap
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether a positive lower bound is known."""
+        return self.dual - self.dual_error > 0.0
 
     def certificate(self, problem: Regularised) -> Certificate:
         """What the two points prove together."""

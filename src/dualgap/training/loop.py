@@ -19,7 +19,7 @@ from ..core.problem import Certificate, Evaluation, Form, Intercept, Point, Regu
 from ..runtime.arrays import Floats
 from ..runtime.compiling import Stopwatch
 from .callbacks import Callback
-from .incumbent import DualOrigin, Incumbent, kept
+from .incumbent import DualOrigin, Incumbent, kept, scaled
 from .records import Record
 from .run import FORMAT, Run, Seconds, Value, check_resumable, check_value, copied
 from .schedule import Schedule
@@ -309,7 +309,16 @@ class Loop:
         if 0.0 < self.settings.tol < self.certificate.relative_gap and self.best.is_hidden(self.news):
             self.news = self.problem.evaluate(point, compensated=True)
             self._see(point, self.news, origin)
+        if not self.best.has_bound and not self.solver.dual_sweeps:
+            self._see_scaled(point, self.news, origin)
         self._certified(watch)
+
+    def _see_scaled(self, point: Point, found: Evaluation, origin: DualOrigin) -> None:
+        """A poor lower bound, but one that makes the relative gap finite."""
+        smaller = scaled(self.problem, point, found)
+        if smaller is not None:
+            self.best.see(smaller, self.problem.evaluate(smaller), origin, math.inf)
+            self.certificate = self.best.certificate(self.problem)
 
     def _see(self, point: Point, found: Evaluation, origin: DualOrigin, *, owned: bool = False) -> None:
         merit = None

@@ -107,6 +107,8 @@ def _check(run: Run, extent: Extent) -> Iterator[tuple[bool, str]]:
     for name, value in (("value", run.value), ("current", run.current)):
         gap = value.primal - value.dual + value.primal_error + value.dual_error
         yield not gap < 0.0, f"{name} has a primal value below the dual one"
+    (primal, primal_error, *_), (*_, dual, dual_error) = run.current, run.value
+    yield not primal + primal_error < dual - dual_error, "current has a primal value below the best dual one"
 
 
 def copied(state: Any) -> Any:
@@ -142,7 +144,8 @@ def _problem_difference(then: Identity, problem: Regularised) -> str:
     """What tells the problem of a run from one at hand, or nothing. Lam depends on the number of rows."""
     now = problem.identity
     if then.data != now.data:
-        return "different rows, targets or weights"
+        made, making = (data.partition(" ")[2] or "rows as they are given" for data in (then.data, now.data))
+        return "different rows, targets or weights" if made == making else f"{made}, and now it is {making}"
     if then.loss != now.loss:
         return f"loss='{_spelt(then.loss)}', and now it is loss='{_spelt(now.loss)}'"
     if then.bias != now.bias:

@@ -69,12 +69,19 @@ class JointProblem(Regularised):
     def identity(self) -> Identity:
         """Equal for equal problems, different for almost all others; the number of classes counts."""
         found = super().identity
-        return found._replace(data=f"{found.data}, {self.classes} classes")
+        return found._replace(data=f"{found.data} {self.classes} classes")
 
     @cached_property
     def value_at_zero(self) -> float:
         """The mean loss of the all-zero model: that of any row."""
         return float(self.loss.row_at_zero(self.classes))
+
+    @property
+    def gap_floor(self) -> float | None:
+        """None: with lam > 0 the optimum is positive, as W = 0 is not without loss. At lam = 0 an objective
+        of 0 is the optimum, and nothing else is known to be.
+        """
+        return 0.0 if self.lam == 0.0 else None
 
     @cached_property
     def intercept_bound(self) -> float:

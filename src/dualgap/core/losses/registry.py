@@ -77,6 +77,8 @@ def make_loss(spec: str | Loss) -> Loss:
     cls = LOSSES[name] if name in LOSSES else joint_losses()[name]
     for part in filter(None, rest.split(",")):
         key, equals, text = part.partition("=")
+        if not parameters_of(cls):
+            raise InputError(f"loss {name!r} has no parameter {key!r}, nor any other; write it as {name}")
         if key not in parameters_of(cls):
             raise InputError(f"loss {name!r} has no parameter {key!r}; {nearest(key, parameters_of(cls))}")
         try:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...runtime.arrays import Columns, Floats, Offsets, Values, canonical
+from ...runtime.checks import as_matrix
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.threads import in_threads
@@ -44,7 +45,7 @@ def as_rows(X: Any, threads: int = 1) -> Validated:
         matrix = matrix if matrix.format == "csr" else matrix.tocsr()
         rows, width = _sparse_rows(matrix), matrix.shape[1]
     else:
-        matrix = np.asarray(X)
+        matrix = as_matrix(X)
         if matrix.ndim != 2:
             raise InputError(
                 f"X has {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}, shape {matrix.shape}; it must "

@@ -23,12 +23,15 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ...core.problem import Problem
-from ...data.rows import as_matrix
+from ...data.rows import CSR, Rows, as_matrix, row_count
 from ...runtime.arrays import Floats
 
 FLOPS = 15.0  # of BLAS in the time in which a pass reads an entry
 SPARSE_PAIR = 20.0  # entries that a pass reads in the time of one product in a sparse A' A
 BLOCK = 4096  # rows at a time
+# Sparse rows with so large a part of their entries stored are made dense, if they have so many: BLAS is then
+# much the faster, and text that stores every entry behaves as the same numbers in an array do.
+DENSE, LEAST_DENSE, MOST_DENSE = 0.25, 2**14, 2**25
 
 Solve = Callable[[Floats], Floats]
 Equations = Callable[[Floats, Floats], Floats]  # of t and slope
@@ -42,15 +45,23 @@ def cost(rows: int, entries: int, d: int, sparse: bool) -> float:
     return gram + size**3 / (3.0 * FLOPS)
 
 
+def works_dense(rows: Rows, d: int) -> bool:
+    """Whether rows are dense, or as good as dense and made so here."""
+    if not isinstance(rows, CSR):
+        return True
+    whole = row_count(rows) * d
+    return LEAST_DENSE <= whole <= MOST_DENSE and rows.values.size >= DENSE * whole
+
+
 class Hessians:
     """``diag(ridge) + Z' diag(h) Z`` for any h >= 0, where Z = (X, lift) are all rows with a column for the
     bias.
     """
 
-    def __init__(self, X: Any, ridge: Floats, lift: float) -> None:
+    def __init__(self, X: Any, ridge: Floats, lift: float, dense: bool) -> None:
         self._X, self.ridge, self.lift = X, ridge, lift
         self.n, self.d = X.shape
-        self.sparse = bool(sp.issparse(X))
+        self.sparse = not dense
 
     @classmethod
     def of(cls, problem: Problem, rows: Any = slice(None)) -> Hessians:
@@ -58,12 +69,15 @@ class Hessians:
         strength = problem.bias.strength(problem.lam)
         lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
         ridge = np.append(np.full(problem.source.d, problem.lam), strength if strength < np.inf else 1.0)
-        return cls(as_matrix(problem.source.batch.rows, problem.source.d)[rows], ridge, lift)
+        stored, d = problem.source.batch.rows, problem.source.d
+        return cls(as_matrix(stored, d)[rows], ridge, lift, works_dense(stored, d))
 
     @cached_property
     def X(self) -> Any:
         """The rows in float64."""
-        return self._X.astype(np.float64, copy=False)
+        stored: Any = self._X
+        made_dense = sp.issparse(stored) and not self.sparse
+        return (stored.toarray() if made_dense else stored).astype(np.float64, copy=False)
 
     def scores(self, w: Floats, b: float) -> Floats:
         """``Z (w, b)``."""
