@@ -248,6 +248,7 @@ class TestOutcomes:
             held = early.trace[-1].measures["validation"]
             assert early.reason.name == "early"
             assert held >= min(record.measures["validation"] for record in early.trace)
+            assert early.model.verify(X, y).verdict == "true"
         pair = fit(X, y, loss, validation=(X[:50], y[:50]), metric="error", tol=0.0, patience=2)
         error = min(record.measures["validation"] for record in pair.trace)
         assert error == pytest.approx((pair.model.predict(X[:50]) != y[:50]).mean())
@@ -328,6 +329,7 @@ def test_commands(loss: str, forks: Forks, tmp_path: Path) -> None:
     card = forks("inspect", model)
     assert "classification of 3 classes (3, 5, 8), all at once" in card.out
     assert "1/2 |W|^2 + C sum_i loss(s_i, y_i), s_i = W x_i + b" in " ".join(card.out.split())
+    assert "largest weights" in card.out
     assert len(forks("inspect", model, "--json").json["largest_weights"]) == 3
     refused = forks("train", data, "-o", model, "--loss", loss, "--positive", "3")
     assert (refused.code, "trains all classes at once" in refused.err) == (2, True)

@@ -27,7 +27,8 @@ def model_of(
     duals: bool = True,
     identify: bool = True,
 ) -> Model:
-    """A model of two classes or of regression from one result; of K classes from K of them, in their order.
+    """A model of two classes, of regression or of K classes at once from one result; of K classes, each
+    against the rest, from K of them, in their order.
 
     ``data`` are the rows as they were opened; with K classes their targets are the numbers of the classes.
     ``C`` is the parameter as the user gave it, free of rounding. ``duals=False`` leaves the dual variables
