@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.problem import Problem
+from ..core.losses import JOINT
+from ..core.problem import AnyProblem, Problem
 from . import make_solver
 from .forecasts import Forecast
 from .switching import Switching
@@ -14,8 +15,10 @@ SURE = 0.8  # how much cheaper a method of second order must be expected to be, 
 FIRST_GAP, FIRST_TOL = 10.0, 1e-3  # between which a run is forecast before there is anything to see
 
 
-def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
+def choose(problem: AnyProblem, options: Iterable[str] = ()) -> tuple[str, str]:
     """The solver that ``auto`` stands for, and why; "auto" itself where the run is to decide."""
+    if problem.loss.task == JOINT:
+        return "joint-dual", "it moves the duals of all classes of a row at once"
     if not problem.source.in_memory:
         return "cached-loops", "the rows do not fit into memory"
     if problem.loss.hard:
