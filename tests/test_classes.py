@@ -281,7 +281,7 @@ class TestRefusals:
     def test_a_class_without_rows(self) -> None:
         X, y = blobs()
         weight = np.where(y == 1, 0.0, 1.0)
-        with pytest.raises(InputError, match="has no row of positive weight, so that the objective"):
+        with pytest.raises(InputError, match="class 1 has no row of positive weight in training"):
             fit(X, y, "multinomial", bias="exact", sample_weight=weight)
         assert fit(X, y, "multinomial", bias="augmented", sample_weight=weight).converged
 

@@ -15,7 +15,7 @@ from .core.losses import JOINT, Loss, make_loss
 from .core.problem import AnyProblem, Form, Point, make_problem
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
-from .data.labels import ClassNumbers
+from .data.labels import ClassNumbers, shown_label
 from .inputs import data_of, held_out, opened
 from .limits import Limits, parsed_period, period_in_visits, stall_visits
 from .outcome import Outcome
@@ -177,8 +177,8 @@ def prepare(
     lam, form = strength(C, lam, source.total_weight)
     joint = _classes_at_once(chosen, data)
     problem = make_problem(source, chosen, lam, kind, joint, data.schema.derivation)
-    if joint:
-        problem.check_bounded()
+    if joint and classes is not None:
+        problem.check_bounded([shown_label(label) for label in classes])
     name, why = choose(problem, options) if isinstance(solver, str) and solver == "auto" else (solver, "")
     if isinstance(source, OnDisk):
         check_from_disk(name, problem.bias.kind, chosen.name, asked=data.spec.in_memory is False)

@@ -10,6 +10,7 @@ W has shape (d, K), in C order, beta (n, K); y_i is the number of the class, 0 t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -46,18 +47,22 @@ class JointProblem(Regularised):
                 f"to {self.classes - 1}"
             )
 
-    def check_bounded(self) -> None:
-        """Refuse a class without rows under a free bias: its intercept would go to minus infinity."""
+    def check_bounded(self, names: Sequence[str] | None = None) -> None:
+        """Refuse a class without rows under a free bias: its intercept would go to minus infinity. ``names``
+        are those of the classes, for the message.
+        """
         if not self.bias.free or not self.source.in_memory:
             return
         masses = np.bincount(
             self.source.y.astype(np.intp), weights=self.source.weight, minlength=self.classes
         )
         if not masses.all():
+            absent = int(np.argmin(masses))
+            which = f"number {absent} of {self.classes}" if names is None else names[absent]
             raise InputError(
-                f"bias='exact': class number {int(np.argmin(masses))} of {self.classes} has no row of "
-                "positive weight, so that the objective has no minimum (its intercept goes to minus "
-                "infinity); leave the class out, or use bias='augmented'"
+                f"bias='exact': class {which} has no row of positive weight in training, so that the "
+                "objective has no minimum (its intercept goes to minus infinity); leave the class out, or "
+                "use bias='augmented'"
             )
 
     @property
