@@ -61,8 +61,8 @@ class JointProblem(Regularised):
             which = f"number {absent} of {self.classes}" if names is None else names[absent]
             raise InputError(
                 f"bias='exact': class {which} has no row of positive weight in training, so that the "
-                "objective has no minimum (its intercept goes to minus infinity); leave the class out, or use "
-                "bias='augmented'"
+                "objective has no minimum (its intercept goes to minus infinity); leave the class out, or "
+                "use bias='augmented'"
             )
 
     @property
