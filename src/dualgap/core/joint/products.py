@@ -34,7 +34,7 @@ class Block(NamedTuple):
     def multiply(self, w: Floats, b: Floats, scores: Floats) -> None:
         """``scores = X w + b``."""
         if isinstance(self.rows, CSR):
-            _sparse_scores(*self.rows, w, b, scores)
+            sparse_scores(*self.rows, w, b, scores)
         else:
             np.matmul(self.rows, w, out=scores)
             scores += b
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     def add_to(self, moment: Floats, share: Floats) -> None:
         """``moment += X^T share``."""
         if isinstance(self.rows, CSR):
-            _sparse_add(*self.rows, share, moment)
+            sparse_add(*self.rows, share, moment)
         else:
             moment += self.rows.T @ share
 
@@ -62,7 +62,7 @@ def blocks(rows: Rows, classes: int) -> Iterator[Block]:
 
 
 @kernel
-def _sparse_scores(
+def sparse_scores(
     values: Values, columns: Columns, starts: Offsets, w: Floats, b: Floats, scores: Floats
 ) -> None:
     """``scores_i = b + sum_j x_ij w_j``, K numbers at a time."""
@@ -79,7 +79,7 @@ def _sparse_scores(
 
 
 @kernel
-def _sparse_add(values: Values, columns: Columns, starts: Offsets, share: Floats, moment: Floats) -> None:
+def sparse_add(values: Values, columns: Columns, starts: Offsets, share: Floats, moment: Floats) -> None:
     """``moment_j += sum_i x_ij share_i``; rows whose shares are all 0 are left out."""
     count = share.shape[1]
     for i in range(share.shape[0]):
