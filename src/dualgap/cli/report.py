@@ -249,7 +249,7 @@ class Introduction(Callback):
                 said("\n".join(self._lines(problem, solver.name, auto_reason)) + "\n")
 
     def _lines(self, problem: Regularised, solver: str, auto_reason: str) -> list[str]:
-        from ..data.labels import listed, shown_label
+        from ..data.labels import ClassNumbers, listed, shown_label
 
         settings, data = self._settings, self._data
         n, d = data.source.n, data.schema.n_columns
@@ -263,7 +263,10 @@ class Introduction(Callback):
             f"{settings.data_file}: {rows}, {columns}, {entries}",
             *(f"  {remark}" for remark in data.notes),
         ]
-        if data.labels is not None and data.labels.models == 1:
+        if isinstance(data.labels, ClassNumbers):
+            classes = data.labels.classes
+            lines.append(f"  {len(classes)} classes ({listed(classes, _CLASSES)}): one model of all of them")
+        elif data.labels is not None and data.labels.models == 1:
             negative, positive = map(shown_label, data.labels.classes)
             lines.append(f"  positive class: {positive}, negative: {negative}")
         elif data.labels is not None:

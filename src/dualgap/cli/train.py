@@ -205,8 +205,10 @@ def command(**given: Any) -> int:
     own certificate; the lines of --trace name their class. Limits are for each class. The same goes for
     labels of which a row has any number (--task multilabel; lines begin with 1,5,7, or with no label).
 
+    The losses multinomial and crammer-singer train all K classes at once: one model, one certificate.
+
     Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With
-    --checkpoint the run (of two classes, or a regression) is saved, too, every minute and in the end: after a
+    --checkpoint the run (of one model) is saved, too, every minute and in the end: after a
     crash, a kill or a limit --resume goes on with it.
 
     Exit codes: 0 converged (every class), 2 bad input (if it shows during training, the model so far is
@@ -259,7 +261,7 @@ def command(**given: Any) -> int:
 def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
-    from ..core.losses import make_loss
+    from ..core.losses import JOINT, make_loss
     from ..data.scaling import scale_name
     from ..limits import parsed_period, stall_visits
     from ..preparing import is_hard, strength, task_of
@@ -299,6 +301,11 @@ def _check(settings: Settings) -> dict[str, Any]:
         raise InputError(
             f"--positive is for classes, and the {loss.name} loss is for regression; leave it out, or add "
             "--task classification"
+        )
+    if loss.task == JOINT and settings.positive is not None:
+        raise InputError(
+            f"--positive is for one class against the rest, and the {loss.name} loss trains all classes at "
+            "once; leave it out, or take --loss logistic or hinge"
         )
     if settings.metric != "loss" and settings.validation is None:
         raise InputError(f"--metric {settings.metric} is for --validation; add that or leave it out")

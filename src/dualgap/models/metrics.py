@@ -107,6 +107,9 @@ def measure(model: Model, spec: DataSpec) -> Measured:
     signed = len(model.classes) == 2 and not model.joint
     codes = codes_of(y) if signed else y.astype(np.intp)
     values, per_class = multiclass(codes, found)
+    if model.joint and loss_named(model.loss, model.loss_parameters).probabilistic:
+        own = found[np.arange(codes.size), codes]
+        values["log_loss"] = float((np.logaddexp.reduce(found, axis=1) - own).mean())
     confusion = confusion_of(codes, codes_of(found), k)
     return Measured(int(y.size), values, model.classes, confusion, per_class)
 

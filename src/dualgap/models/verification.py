@@ -301,7 +301,8 @@ def dual_from_slopes(problem: AnyProblem, w: Floats, b: Any) -> Floats:
 
     In a joint problem that is a row of K slopes. At the optimum of a smooth loss it is the optimal dual
     point. Elsewhere D(s beta) is concave in s, every s in [0, 1] is feasible (the set of feasible duals is
-    convex and holds 0), and the best s often makes the bound far better than s = 1. It is always valid, and for losses with kinks always weak.
+    convex and holds 0), and the best s often makes the bound far better than s = 1. It is always
+    valid, and for losses with kinks always weak.
     """
     scores = problem.evaluate(Point(w, b, None)).scores
     beta: Floats

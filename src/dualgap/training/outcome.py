@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.problem import AnyProblem, Certificate, Intercept
+from ..core.problem import AnyProblem, Certificate, Intercept, Point
 from ..runtime.arrays import Floats
 from .incumbent import DualOrigin
 from .records import Record
@@ -49,6 +49,12 @@ class Result:
         False  # Ctrl-C was pressed, even if the run ended for another reason at that very moment
     )
     story: Sequence[str] = ()  # what ``solver="auto"`` changed on the way
+
+    @property
+    def point(self) -> Point:
+        """The model and the dual point, as the problem evaluates them."""
+        w = self.coef if self.coef.ndim == 1 else np.ascontiguousarray(self.coef.T)
+        return Point(w, self.intercept, self.dual)
 
     @property
     def visits(self) -> int:

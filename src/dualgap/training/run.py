@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from ..core.losses import LOSSES, joint_losses
+from ..core.losses import every_loss
 from ..core.problem import Evaluation, Identity, Regularised
 from ..runtime.arrays import Floats
 from ..runtime.compiling import Elapsed
@@ -164,7 +164,7 @@ def _bias_spelt(written: str) -> str:
 def _spelt(written: str) -> str:
     """A loss or a bias as a user names it, from what Python would write: ``huber:threshold=2``."""
     name, _, rest = written.rstrip(")").partition("(")
-    known = _BIASES | {loss.__name__: key for key, loss in (LOSSES | joint_losses()).items()}
+    known = _BIASES | {loss.__name__: key for key, loss in every_loss().items()}
     parameters = ",".join(part.strip().removesuffix(".0") for part in rest.split(",") if part.strip())
     return f"{known.get(name, name)}{':' * bool(parameters)}{parameters}"
 

@@ -9,7 +9,16 @@ from .contract import JOINT, Loss
 from .functions import boxed, clip, soft
 from .logistic import Logistic, log1p, logistic_dual, sigmoid
 from .margin import HardMargin, Hinge, ModifiedHuber, SmoothHinge, SquaredHinge
-from .registry import LOSSES, NAMES, checked, joint_losses, loss_named, make_loss, parameters_of
+from .registry import (
+    LOSSES,
+    NAMES,
+    checked,
+    every_loss,
+    joint_losses,
+    loss_named,
+    make_loss,
+    parameters_of,
+)
 from .regression import Absolute, EpsilonInsensitive, Huber, Squared, SquaredEpsilonInsensitive
 from .smoothing import smoothed_curvature, smoothed_dual
 
@@ -32,6 +41,7 @@ __all__ = [
     "boxed",
     "checked",
     "clip",
+    "every_loss",
     "joint_losses",
     "log1p",
     "logistic_dual",

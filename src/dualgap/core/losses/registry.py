@@ -52,6 +52,11 @@ def joint_losses() -> dict[str, type[Any]]:
     return dict(zip(_JOINT_NAMES, (Multinomial, CrammerSinger), strict=True))
 
 
+def every_loss() -> dict[str, type[Any]]:
+    """All losses by name, the joint ones last."""
+    return {**LOSSES, **joint_losses()}
+
+
 def make_loss(spec: str | Loss) -> Loss:
     """A loss from its name (``"hinge"``) or name and parameters (``"huber:threshold=2"``); a loss as it is.
 
