@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from scipy.linalg import lu_factor, lu_solve
 
 from ...core.joint.problem import JointProblem
 from ...core.problem import Evaluation, Point
@@ -41,10 +42,13 @@ LEVEL_ENDS = 0.1  # a step on a sample that gains less than this part of P is th
 UNCURVED = 0.1  # of all curvature is left out of products
 HESSIAN_ROWS, HESSIAN_SHARE = 50_000, 0.5  # a product takes that many rows, and this times d K, if there are more
 FORCING = 0.03  # what conjugate gradients leave of the gradient's squared length, as the preconditioner measures it
-PROMISE = 0.2  # of the gap asked for: where the residual promises less, conjugate gradients end
+SURE = 0.7  # of the gap asked for: where a gradient promises less, the point is worth an evaluation
+PROMISE = 0.3  # of the gap asked for: where the residual promises less, conjugate gradients end
 MAX_PRODUCTS = 60
 STALE = 0.5  # a preconditioner made where P was higher by this part is made anew
-FLAT = 0.3  # a search ends where the slope is this part of the first
+MAX_FITS, BALANCED = 6, 1e-13  # steps in which free intercepts are fitted, and a z that is as good as 0
+FIRM = 1e-7  # what is added to the curvature of intercepts, which may be nothing but rounding
+FLAT, RISING = 0.3, 0.05  # a search ends where the slope is this part of the first, and where it is positive
 
 
 @state_class
@@ -79,7 +83,7 @@ class JointNewton(Solver[State]):
     name = "joint-newton"
     summary = "Newton's method for K classes at once, by products of matrices; for dense rows"
     capabilities = Capabilities(
-        losses=("multinomial",), biases=("none", "augmented", "exact"), estimates_gap=True
+        losses=("multinomial",), biases=("none", "augmented", "exact"), estimates_gap=True, evaluation_cost=6.0
     )
 
     def rows_per_iteration(self, problem: JointProblem) -> int:
@@ -145,24 +149,26 @@ class JointNewton(Solver[State]):
             scores = news.scores.astype(rows.dtype, copy=False)
         found = _slope(rows, problem, state, scores, ridge, news if whole else None)
         visits += rows.n if not whole or news is None else 0
-        if whole and news is None and _gap(found.g, found.gb, problem.lam, ridge) <= PROMISE * state.tol * found.value:
+        if whole and news is None and _gap(found.g, found.gb, problem.lam, ridge) <= SURE * state.tol * found.value:
             return _counted(state, visits), Status("target_expected")
         if found.value < (1.0 - STALE) * state.made_at or state.made_at == np.inf:
             state = state._replace(preconditioner=Preconditioner.of(rows, found.p), made_at=found.value)
         v, vb, reached, products = _direction(rows, problem, state, found, ridge)
         along = rows.scores(v, vb)
+        import os
+        if "DBG" in os.environ: print(state.level, f"{found.value:.6f} gap {_gap(found.g, found.gb, problem.lam, ridge)/found.value:.2e} products {products/rows.n:.2f} news {news is not None} made {state.made_at==found.value}", end=" ")
         t, value = _search(rows, problem, state, scores, along, (v, vb, found))
         w, b = state.w + t * v, state.b + t * vb
         scores = scores + rows.dtype(t) * along
         visits += products + rows.n
-        if ridge == 0.0:
-            shift = _fitted(rows, scores, 4 if whole else 1)
+        if whole and ridge == 0.0:
+            shift = _fitted(rows, scores, MAX_FITS if reached else 1)
             b += shift
             scores += shift.astype(rows.dtype)
         state = _counted(state._replace(w=w, b=b), visits)
         if whole:
             expected = reached and t == 1.0
-            return state._replace(scores=scores), Status("target_expected" if expected else "convenient")
+            return state._replace(scores=scores), Status("target_expected" if expected else "no")
         if found.value - value > LEVEL_ENDS * value:
             return state, Status()
         state = state._replace(level=state.level - 1, made_at=np.inf)
@@ -308,7 +314,7 @@ def _search(
         loss, slope = rows.along(scores, along, t)
         slope += pull + t * bend
         value = loss + 0.5 * start + t * pull + 0.5 * t * t * bend
-        if abs(slope) <= FLAT * abs(first):
+        if (-FLAT * abs(first) <= slope <= RISING * abs(first)) and value < found.value:
             break
         if slope < 0.0:
             low, low_slope = t, slope
@@ -321,16 +327,24 @@ def _search(
         else:
             secant = low - low_slope * (high - low) / (high_slope - low_slope)
             t = min(max(secant, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+    import os
+    if 'DBG' in os.environ: print('t',t,'evals',_+1)
     return t, value
 
 
 def _fitted(rows: JointRows, scores: Floats, steps: int) -> Floats:
-    """What to add to free intercepts so that z is 0: Newton's method in K variables."""
-    shift = np.zeros(rows.classes)
+    """What to add to free intercepts so that z is 0: Newton's method in K variables, with its first slope."""
+    slope, shift = rows.balance_slope(scores), np.zeros(rows.classes)
+    slope += np.trace(slope) / rows.classes**2  # all intercepts together may move freely
+    slope[np.diag_indices(rows.classes)] += FIRM
+    factor = lu_factor(slope)
+    z = rows.balance(scores, shift)
     for _ in range(steps):
-        z, slope = rows.balance(scores, shift)
-        if np.abs(z).max() <= 1e-14:
+        if np.abs(z).max() <= BALANCED:
             break
-        slope += np.trace(slope) / rows.classes**2  # all intercepts together may move freely
-        shift -= np.linalg.solve(slope, z)
+        moved = shift - lu_solve(factor, z)
+        left = rows.balance(scores, moved)
+        if not np.abs(left).max() < np.abs(z).max():  # rounding, or too far from where z is 0
+            break
+        shift, z = moved, left
     return shift

@@ -21,7 +21,7 @@ from ...runtime.threads import in_threads
 
 PARTS = 8  # that threads share
 MOST_COLUMNS = 2048  # of which a covariance is made
-BLOCK = 2048  # rows multiplied at a time: what is made of them stays in the caches
+ENTRIES, LEAST, MOST = 1 << 18, 128, 2048  # of a block of rows, which stays in the caches
 LOWEST = -80.0  # scores below the largest by more than this have a probability of 0: exp is slow there
 SPARED = 0.8  # where more than this part of a block takes part in a product, all of it does
 
@@ -159,17 +159,30 @@ class JointRows:
         found = in_threads(visit, self._parts, self.threads)
         return sum(value for value, _ in found), sum(slope for _, slope in found)
 
-    def balance(self, scores: Floats, b: Floats) -> tuple[Floats, Floats]:
-        """``z = mean(p - e_y)`` of ``scores + b`` in float64, and its derivative by b, K x K."""
+    def balance(self, scores: Floats, b: Floats) -> Floats:
+        """``z = mean(p - e_y)`` of ``scores + b``, in float64."""
+
+        def visit(spans: list[slice]) -> Floats:
+            total = np.zeros(self.classes)
+            for span in spans:
+                at = scores[span] + b
+                softmax(at, self.y[span], at)
+                total += self.share[span] @ at
+            return total
+
+        found = in_threads(visit, self._parts, self.threads)
+        shares = np.bincount(self.y, weights=self.share, minlength=self.classes)
+        return np.sum(found, axis=0) - shares
+
+    def balance_slope(self, scores: Floats) -> Floats:
+        """The derivative of z by the intercepts, K x K."""
 
         def visit(spans: list[slice]) -> Sums:
             total = Sums(0.0, np.zeros(self.classes), np.zeros((self.classes, self.classes)))
             for span in spans:
-                share = self.share[span]
-                at = scores[span].astype(np.float64) + b
-                p = np.empty_like(at)
-                softmax(at, self.y[span], p)
-                weighted = p * share[:, None]
+                p = np.empty_like(scores[span])
+                softmax(scores[span], self.y[span], p)
+                weighted = p * self.share[span].astype(self.dtype)[:, None]
                 total.by_class[...] += weighted.sum(axis=0)
                 total.moment[...] -= weighted.T @ p
             return total
@@ -177,8 +190,7 @@ class JointRows:
         found = self._reduce(visit)
         slope = found.moment
         slope[np.diag_indices(self.classes)] += found.by_class
-        shares = np.bincount(self.y, weights=self.share, minlength=self.classes)
-        return found.by_class - shares, slope
+        return slope
 
     def moments(self, share: Floats) -> Floats:
         """``sum_i x_i share_i^T``."""
@@ -215,7 +227,8 @@ class JointRows:
     @property
     def _parts(self) -> list[list[slice]]:
         """Blocks of rows, by parts."""
-        blocks = [slice(first, min(first + BLOCK, self.n)) for first in range(0, self.n, BLOCK)]
+        step = min(max(ENTRIES // max(self.d, self.classes), LEAST), MOST)
+        blocks = [slice(first, min(first + step, self.n)) for first in range(0, self.n, step)]
         return [part for k in range(PARTS) if (part := blocks[len(blocks) * k // PARTS : len(blocks) * (k + 1) // PARTS])]
 
     def _reduce(self, visit: Callable[[list[slice]], Sums]) -> Sums:
@@ -243,7 +256,7 @@ def softmax(scores: Floats, y: Any, p: Floats) -> Floats:
     np.maximum(p, LOWEST, out=p)
     own = p[np.arange(y.size), y].astype(np.float64)
     np.exp(p, out=p)
-    total = p.sum(axis=1, keepdims=True)
+    total = np.einsum("ik->i", p)[:, None]
     p /= total
     losses: Floats = np.log(total[:, 0].astype(np.float64)) - own
     return losses
