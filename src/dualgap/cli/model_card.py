@@ -34,7 +34,9 @@ def inspect_model(file: Path, *, as_json: bool, quiet: bool) -> None:
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
         click.echo(f"  {name:<{width}}  {printable(text)}")
-    if len(model.proofs) > 1:
+    if model.joint:
+        _joint_classes(model)
+    elif len(model.proofs) > 1:
         _classes(model)
 
 
@@ -135,9 +137,6 @@ def _classes(model: Model) -> None:
     from ..data.labels import shown_label
     from ..models.card import largest_weights
 
-    if model.joint:
-        _joint_classes(model)
-        return
     rows = []
     for k, (label, proof, found) in enumerate(
         zip(model.classes or (), model.proofs, model.certificates, strict=True)

@@ -185,6 +185,11 @@ class Model:
         """The probabilities of the classes, a column for each of ``classes``, where the loss has them: the
         logistic and the multinomial loss do. X is as in ``decision_function``.
         """
+        self.check_probabilistic()
+        return probabilities_of(self.decision_function(X))
+
+    def check_probabilistic(self) -> None:
+        """Refuse a model that has no probabilities."""
         from ..core.losses import loss_named
 
         if self.classes is None or not loss_named(self.loss, self.loss_parameters).probabilistic:
@@ -196,7 +201,6 @@ class Model:
                 "models of one class against the rest have no probabilities that add up to 1; train all "
                 "classes at once, with loss='multinomial'"
             )
-        return probabilities_of(self.decision_function(X))
 
     def scores(self, spec: DataSpec) -> Iterator[Floats]:
         """The decision values of the rows of a file, some thousands at a time, in bounded memory."""

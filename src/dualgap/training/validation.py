@@ -44,9 +44,7 @@ class Validation:
 
     def __post_init__(self) -> None:
         if self.metric == "break-even" and self.loss.task == JOINT:
-            raise InputError(
-                "metric='break-even' is for one class against another; stop by 'loss' or 'error'"
-            )
+            raise InputError("metric='break-even' is for a single score a row; stop by 'loss' or 'error'")
         if self.metric == "break-even" and not self.source.weight[self.source.y > 0.0].any():
             raise InputError(
                 "metric='break-even': no held-out row is of the positive class; hold out others, or stop by "

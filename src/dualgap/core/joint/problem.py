@@ -100,6 +100,8 @@ class JointProblem(Regularised):
         if not self.bias.free:
             return beta
         source = self.source
+        if not source.in_memory:
+            raise InputError("bias='exact' needs all rows in memory: its constraint ties all duals together")
         return balanced(canonical(beta, np.float64), source.y, source.weight, self.total_weight)
 
     def mean_loss(self, w: Floats, b: Any) -> float:
