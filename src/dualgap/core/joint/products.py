@@ -15,7 +15,9 @@ from ...data.rows import CSR, Rows, row_count
 from ...runtime.arrays import Columns, Floats, Offsets, Values
 from ...runtime.jit import kernel
 
-ENTRIES = 1 << 17  # numbers of a widened block, 1 MB: BLAS takes three times as long where it leaves the caches
+ENTRIES = (
+    1 << 17
+)  # numbers of a widened block, 1 MB: BLAS takes three times as long where it leaves the caches
 LEAST, MOST = 64, 4096  # rows of a block
 
 

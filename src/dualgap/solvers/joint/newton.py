@@ -2,17 +2,18 @@
 
     minimise  P(W, b) = lam/2 |W|_F^2 + r(b) + 1/N sum_i c_i phi(s_i, y_i),    s_i = W^T x_i + b
 
-With beta_i = e_y - p_i, p_i the probabilities of row i, the gradient by W is lam (W - W(beta)), and P(W) - D(beta) is
-|gradient|^2 / (2 lam). A step solves ``H v = -gradient`` by conjugate gradients under a `Preconditioner` until the gap
-that the residual promises is a small part of the present one, and goes along v to where P hardly falls any more: scores
-are linear, so that search needs no product. Products leave out rows that are all but certain of their class, together
-``UNCURVED`` of all curvature. A free bias is fitted anew from the scores when a step ends.
+With beta_i = e_y - p_i, p_i the probabilities of row i, the gradient by W is lam (W - W(beta)), and
+P(W) - D(beta) is |gradient|^2 / (2 lam). A step solves ``H v = -gradient`` by conjugate gradients under a
+`Preconditioner` until the gap that the residual promises is a small part of the present one, and goes along v
+to where P hardly falls any more: scores are linear, so that search needs no product. Products leave out rows
+that are all but certain of their class, together ``UNCURVED`` of all curvature, and take a sample of the
+others where these are very many. A free bias is fitted anew from the scores when a step ends.
 
-The first steps are made on a sample of rows, and then on larger ones: far from the optimum the rows agree on where to go
-(Byrd, Chin, Neveitt and Nocedal, SIAM J. Optim. 2011, take samples for the Hessian alone).
+The first steps are made on a sample of rows, and then on larger ones: far from the optimum the rows agree on
+where to go (Byrd, Chin, Neveitt and Nocedal, SIAM J. Optim. 2011, take samples for the Hessian alone).
 
-Products are made in the precision of the rows, so a gradient in float32 is good for a relative gap of some 1e-5. A step
-that begins with an evaluation has its gradient, which is that of float64.
+Products are made in the precision of the rows, so a gradient in float32 is good for a relative gap of some
+1e-5. A step that begins with an evaluation has its gradient, which is that of float64.
 """
 
 from __future__ import annotations
@@ -40,8 +41,13 @@ FINER = 8  # times as many rows has the next larger sample
 LEAST_ROWS, LEAST_PER_CLASS = 2048, 16  # of a sample
 LEVEL_ENDS = 0.1  # a step on a sample that gains less than this part of P is the last one
 UNCURVED = 0.1  # of all curvature is left out of products
-HESSIAN_ROWS, HESSIAN_SHARE = 50_000, 0.5  # a product takes that many rows, and this times d K, if there are more
-FORCING = 0.03  # what conjugate gradients leave of the gradient's squared length, as the preconditioner measures it
+HESSIAN_ROWS, HESSIAN_SHARE = (
+    50_000,
+    0.5,
+)  # a product takes that many rows, and this times d K, if there are more
+FORCING = (
+    0.03  # what conjugate gradients leave of the gradient's squared length, as the preconditioner measures it
+)
 SURE = 0.7  # of the gap asked for: where a gradient promises less, the point is worth an evaluation
 PROMISE = 0.3  # of the gap asked for: where the residual promises less, conjugate gradients end
 MAX_PRODUCTS = 60
@@ -83,7 +89,10 @@ class JointNewton(Solver[State]):
     name = "joint-newton"
     summary = "Newton's method for K classes at once, by products of matrices; for dense rows"
     capabilities = Capabilities(
-        losses=("multinomial",), biases=("none", "augmented", "exact"), estimates_gap=True, evaluation_cost=6.0
+        losses=("multinomial",),
+        biases=("none", "augmented", "exact"),
+        estimates_gap=True,
+        evaluation_cost=6.0,
     )
 
     def rows_per_iteration(self, problem: JointProblem) -> int:
@@ -149,14 +158,16 @@ class JointNewton(Solver[State]):
             scores = news.scores.astype(rows.dtype, copy=False)
         found = _slope(rows, problem, state, scores, ridge, news if whole else None)
         visits += rows.n if not whole or news is None else 0
-        if whole and news is None and _gap(found.g, found.gb, problem.lam, ridge) <= SURE * state.tol * found.value:
+        if (
+            whole
+            and news is None
+            and _gap(found.g, found.gb, problem.lam, ridge) <= SURE * state.tol * found.value
+        ):
             return _counted(state, visits), Status("target_expected")
         if found.value < (1.0 - STALE) * state.made_at or state.made_at == np.inf:
             state = state._replace(preconditioner=Preconditioner.of(rows, found.p), made_at=found.value)
         v, vb, reached, products = _direction(rows, problem, state, found, ridge)
         along = rows.scores(v, vb)
-        import os
-        if "DBG" in os.environ: print(state.level, f"{found.value:.6f} gap {_gap(found.g, found.gb, problem.lam, ridge)/found.value:.2e} products {products/rows.n:.2f} news {news is not None} made {state.made_at==found.value}", end=" ")
         t, value = _search(rows, problem, state, scores, along, (v, vb, found))
         w, b = state.w + t * v, state.b + t * vb
         scores = scores + rows.dtype(t) * along
@@ -171,7 +182,7 @@ class JointNewton(Solver[State]):
             return state._replace(scores=scores), Status("target_expected" if expected else "no")
         if found.value - value > LEVEL_ENDS * value:
             return state, Status()
-        state = state._replace(level=state.level - 1, made_at=np.inf)
+        state = state._replace(level=state.level - 1)
         if state.level == 0:
             state = _counted(state, problem.source.n)
             state = state._replace(scores=JointRows.of(problem).scores(w, b))
@@ -223,11 +234,18 @@ def _counted(state: State, visits: int) -> State:
     """The state after so many more rows were read."""
     K, d = state.b.size, state.w.shape[0]
     counts = state.counts
-    return state._replace(counts=Counts(counts.visits + visits, counts.updates + 1, counts.entries + visits * K * d))
+    return state._replace(
+        counts=Counts(counts.visits + visits, counts.updates + 1, counts.entries + visits * K * d)
+    )
 
 
 def _slope(
-    rows: JointRows, problem: JointProblem, state: State, scores: Floats, ridge: float, news: Evaluation | None
+    rows: JointRows,
+    problem: JointProblem,
+    state: State,
+    scores: Floats,
+    ridge: float,
+    news: Evaluation | None,
 ) -> Slope:
     """P and its gradient, from an evaluation if there is one: that is exact, and costs nothing."""
     lam, w, b = problem.lam, state.w, state.b
@@ -327,8 +345,6 @@ def _search(
         else:
             secant = low - low_slope * (high - low) / (high_slope - low_slope)
             t = min(max(secant, low + 0.1 * (high - low)), high - 0.1 * (high - low))
-    import os
-    if 'DBG' in os.environ: print('t',t,'evals',_+1)
     return t, value
 
 

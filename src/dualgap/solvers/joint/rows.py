@@ -56,7 +56,9 @@ class JointRows:
         """All rows of a problem."""
         source = problem.source
         share = source.weight / problem.total_weight
-        return cls(source.batch.rows, source.y.astype(np.intp), share, problem.classes, source.d, source.threads)
+        return cls(
+            source.batch.rows, source.y.astype(np.intp), share, problem.classes, source.d, source.threads
+        )
 
     @property
     def n(self) -> int:
@@ -229,7 +231,11 @@ class JointRows:
         """Blocks of rows, by parts."""
         step = min(max(ENTRIES // max(self.d, self.classes), LEAST), MOST)
         blocks = [slice(first, min(first + step, self.n)) for first in range(0, self.n, step)]
-        return [part for k in range(PARTS) if (part := blocks[len(blocks) * k // PARTS : len(blocks) * (k + 1) // PARTS])]
+        return [
+            part
+            for k in range(PARTS)
+            if (part := blocks[len(blocks) * k // PARTS : len(blocks) * (k + 1) // PARTS])
+        ]
 
     def _reduce(self, visit: Callable[[list[slice]], Sums]) -> Sums:
         first, *others = in_threads(visit, self._parts, self.threads)
