@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
@@ -41,13 +41,8 @@ FINER = 8  # times as many rows has the next larger sample
 LEAST_ROWS, LEAST_PER_CLASS = 2048, 16  # of a sample
 LEVEL_ENDS = 0.1  # a step on a sample that gains less than this part of P is the last one
 UNCURVED = 0.1  # of all curvature is left out of products
-HESSIAN_ROWS, HESSIAN_SHARE = (
-    50_000,
-    0.5,
-)  # a product takes that many rows, and this times d K, if there are more
-FORCING = (
-    0.03  # what conjugate gradients leave of the gradient's squared length, as the preconditioner measures it
-)
+HESSIAN_ROWS, HESSIAN_SHARE = 50_000, 0.5  # of a product at most: that many rows, or this times d K
+FORCING = 0.03  # what conjugate gradients leave of the squared gradient, in the preconditioner's norm
 SURE = 0.7  # of the gap asked for: where a gradient promises less, the point is worth an evaluation
 PROMISE = 0.3  # of the gap asked for: where the residual promises less, conjugate gradients end
 MAX_PRODUCTS = 60
@@ -92,7 +87,7 @@ class JointNewton(Solver[State]):
         losses=("multinomial",),
         biases=("none", "augmented", "exact"),
         estimates_gap=True,
-        evaluation_cost=6.0,
+        evaluation_cost=6.0,  # float64, and logarithms of all duals
     )
 
     def rows_per_iteration(self, problem: JointProblem) -> int:
@@ -158,11 +153,8 @@ class JointNewton(Solver[State]):
             scores = news.scores.astype(rows.dtype, copy=False)
         found = _slope(rows, problem, state, scores, ridge, news if whole else None)
         visits += rows.n if not whole or news is None else 0
-        if (
-            whole
-            and news is None
-            and _gap(found.g, found.gb, problem.lam, ridge) <= SURE * state.tol * found.value
-        ):
+        gap = _gap(found.g, found.gb, problem.lam, ridge)
+        if whole and news is None and gap <= SURE * state.tol * found.value:
             return _counted(state, visits), Status("target_expected")
         if found.value < (1.0 - STALE) * state.made_at or state.made_at == np.inf:
             state = state._replace(preconditioner=Preconditioner.of(rows, found.p), made_at=found.value)
@@ -271,10 +263,12 @@ def _gap(g: Floats, gb: Floats, lam: float, ridge: float) -> float:
 def _direction(
     rows: JointRows, problem: JointProblem, state: State, found: Slope, ridge: float
 ) -> tuple[Floats, Floats, bool, int]:
-    """``-H^-1 gradient`` by conjugate gradients; whether the residual promises the gap asked for; rows read."""
+    """``-H^-1 gradient`` by conjugate gradients; whether what is left promises the gap asked for; rows
+    read.
+    """
     lam, p = problem.lam, found.p
     precondition = state.preconditioner.applied(lam, ridge)
-    curved = _curved(rows, p)
+    curved, factor = _curved(rows, p)
     read = max(int(np.count_nonzero(curved)), 1)
     x, xb = np.zeros_like(found.g), np.zeros_like(found.gb)
     r, rb = -found.g, -found.gb
@@ -286,8 +280,8 @@ def _direction(
     while count < MAX_PRODUCTS and size > 0.0 and not reached:
         count += 1
         product = rows.hessian(p, curved, v, vb)
-        hv = product.moment + lam * v
-        hb = np.zeros_like(vb) if ridge == np.inf else product.by_class + ridge * vb
+        hv = factor * product.moment + lam * v
+        hb = np.zeros_like(vb) if ridge == np.inf else factor * product.by_class + ridge * vb
         step = size / float(np.vdot(v, hv) + vb @ hb)
         x, xb = x + step * v, xb + step * vb
         r, rb = r - step * hv, rb - step * hb
@@ -300,14 +294,22 @@ def _direction(
     return x, xb, reached, count * read
 
 
-def _curved(rows: JointRows, p: Floats) -> Floats:
-    """Which rows take part in products: all but the flattest, and a sample of them where they are very many."""
+def _curved(rows: JointRows, p: Floats) -> tuple[Any, float]:
+    """Which rows take part in products, all but the flattest, or a sample of these, and the factor of the
+    products that makes up for a sample.
+    """
     curvature = (1.0 - np.einsum("ik,ik->i", p, p)) * rows.share
     order = np.argsort(curvature, kind="stable")
     total = np.cumsum(curvature[order], dtype=np.float64)
     curved = np.ones(rows.n, dtype=bool)
     curved[order[: int(np.searchsorted(total, UNCURVED * total[-1]))]] = False
-    return curved
+    picks, most = np.flatnonzero(curved), max(HESSIAN_ROWS, int(HESSIAN_SHARE * rows.d * rows.classes))
+    if picks.size <= most:
+        return curved, 1.0
+    every = -(-picks.size // most)
+    sample = np.zeros(rows.n, dtype=bool)
+    sample[picks[::every]] = True
+    return sample, float(curvature[curved].sum() / curvature[sample].sum())
 
 
 def _search(

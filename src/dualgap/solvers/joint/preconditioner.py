@@ -1,15 +1,15 @@
 """What stands in for the inverse of the multinomial Hessian in conjugate gradients.
 
-The Hessian's block of class k is ``sum_i q_ik x_i x_i^T + lam I``, with q_ik = share_i p_ik (1 - p_ik). With mu_k
-the mean and Sigma_k the covariance of x under the weights q_ik / a_k, a_k = sum_i q_ik, it is
+The Hessian's block of class k is ``sum_i q_ik x_i x_i^T + lam I``, with q_ik = share_i p_ik (1 - p_ik). With
+mu_k the mean and Sigma_k the covariance of x under the weights q_ik / a_k, a_k = sum_i q_ik, it is
 
     a_k (Sigma_k + mu_k mu_k^T) + lam I.
 
-Rows at which a class is in doubt lie near that class, so its mean is its own; their spread about it is much the
-same for all classes (what linear discriminant analysis assumes). So all Sigma_k are replaced by their mean,
-``Sigma = sum_k a_k Sigma_k / sum_k a_k``, of which one eigenvalue decomposition serves every class, and the means
-are kept: they are of rank one, and a free intercept takes them up altogether. On embeddings that saves half of the
-products that one common mean takes. Where columns are too many for that, Sigma is its diagonal.
+Rows at which a class is in doubt lie near that class, so its mean is its own; their spread about it is much
+the same for all classes (what linear discriminant analysis assumes). So all Sigma_k are replaced by their
+mean, ``Sigma = sum_k a_k Sigma_k / sum_k a_k``, of which one eigenvalue decomposition serves every class, and
+the means are kept: they are of rank one, and a free intercept takes them up altogether. On embeddings that
+saves half of the products that one common mean takes. Where columns are too many, Sigma is its diagonal.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ their order, so that results do not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.joint.problem import JointProblem
 from ...core.joint.products import sparse_add, sparse_scores
-from ...data.rows import CSR, Dense, Rows, row_count
+from ...data.rows import CSR, Dense, Rows
 from ...runtime.arrays import Floats
 from ...runtime.threads import in_threads
 
@@ -174,7 +174,7 @@ class JointRows:
 
         found = in_threads(visit, self._parts, self.threads)
         shares = np.bincount(self.y, weights=self.share, minlength=self.classes)
-        return np.sum(found, axis=0) - shares
+        return np.asarray(np.sum(found, axis=0) - shares, dtype=np.float64)
 
     def balance_slope(self, scores: Floats) -> Floats:
         """The derivative of z by the intercepts, K x K."""
@@ -221,10 +221,12 @@ class JointRows:
         """``sum_i share_i x_ij^2`` of each column."""
         rows = self.rows
         if isinstance(rows, Dense):
-            return np.einsum("ij,ij,i->j", rows.matrix, rows.matrix, share, dtype=np.float64)
+            found = np.einsum("ij,ij,i->j", rows.matrix, rows.matrix, share, dtype=np.float64)
+            return np.asarray(found, dtype=np.float64)
         used = slice(int(rows.starts[0]), int(rows.starts[-1]))
         terms = np.square(rows.values[used].astype(np.float64)) * np.repeat(share, np.diff(rows.starts))
-        return np.bincount(rows.columns[used], weights=terms, minlength=self.d)
+        found = np.bincount(rows.columns[used], weights=terms, minlength=self.d)
+        return np.asarray(found, dtype=np.float64)
 
     @property
     def _parts(self) -> list[list[slice]]:
