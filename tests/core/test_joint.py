@@ -116,6 +116,29 @@ def test_evaluations_are_exact(loss: Any, bias: Bias, form: str) -> None:
 
 
 @every_loss
+@every_bias
+def test_the_exact_arithmetic_notices_lies(loss: Any, bias: Bias) -> None:
+    X, problem, point = random_case(loss, bias)
+    told = problem.certify(point)._asdict()
+    del told["form"]
+    claim = replace(claim_of(X, problem, point), **told)
+    assert exact.faults(claim) == []
+    assert claim.beta is not None
+    wrong = [[-x for x in row] for row in claim.beta]
+    for change in (
+        {"primal": claim.primal - 1e-9, "gap": claim.gap - 1e-9},
+        {"dual": claim.dual + 1e-9, "gap": claim.gap - 1e-9},
+        {"gap": 0.9 * claim.gap},
+        {"rounding": 0.0},
+        {"w": [[x * (1.0 + 1e-9) for x in row] for row in claim.w]},
+        {"b": [x + 1e-7 * k for k, x in enumerate(claim.b)]},
+        {"beta": wrong},
+        {"beta": [[x * (1.0 - 1e-8) for x in row] for row in claim.beta]},
+    ):
+        assert exact.faults(replace(claim, **change)) != [], change  # type: ignore[arg-type]
+
+
+@every_loss
 @pytest.mark.parametrize("bias", [AugmentedBias(0.7), ExactBias()], ids=lambda bias: bias.kind)
 @pytest.mark.parametrize("K", [2, 7])
 @pytest.mark.parametrize("size", [1e-9, 30.0, 1e5])

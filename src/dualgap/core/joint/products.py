@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.rows import CSR, Rows, row_count
+from ...data.rows import CSR, Rows, as_matrix, row_count, slice_rows
 from ...runtime.arrays import Columns, Floats, Offsets, Values
 from ...runtime.jit import kernel
 
@@ -56,11 +56,11 @@ def blocks(rows: Rows, classes: int) -> Iterator[Block]:
     step = min(max(ENTRIES // width, LEAST), MOST)
     for first in range(0, count, step):
         span = slice(first, min(first + step, count))
-        if isinstance(rows, CSR):
-            part = CSR(rows.values, rows.columns, rows.starts[span.start : span.stop + 1])
+        part = slice_rows(rows, span.start, span.stop)
+        if isinstance(part, CSR):
             yield Block(span, part)
         else:
-            yield Block(span, rows.matrix[span].astype(np.float64, copy=False))
+            yield Block(span, as_matrix(part, width).astype(np.float64, copy=False))
 
 
 @kernel
