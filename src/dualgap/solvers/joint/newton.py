@@ -33,7 +33,7 @@ from ...runtime.counts import Counts
 from ...runtime.options import option
 from ...runtime.threads import blas_threads
 from ...training.solver import Capabilities, Solver, Status, Steps
-from ...training.states import Natural, Numbers, state_class
+from ...training.states import Extended, Extent, Numbers, invariant, state_class
 from .preconditioner import Preconditioner
 from .rows import JointRows, softmax
 
@@ -60,10 +60,15 @@ class State(NamedTuple):
     b: Floats
     scores: Annotated[Floats, Numbers(shape=("n", "K"))]
     preconditioner: Preconditioner
-    made_at: float  # P where it was made
-    level: Natural  # the present sample has n / FINER^level rows
+    made_at: Extended  # P where it was made; infinite before
+    level: int  # the present sample has n / FINER^level rows
     counts: Counts = Counts()
     tol: float = 0.0  # the relative gap asked for; 0: none
+
+
+@invariant(State)
+def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
+    yield state.level <= extent.epoch_size.bit_length(), "level is that of a sample without rows"
 
 
 class Slope(NamedTuple):

@@ -52,7 +52,8 @@ class Preconditioner(NamedTuple):
         if rows.full:
             sigma = (some.second_moments(q.sum(axis=1)) - (means * a) @ means.T) / total
             values, vectors = eigh(sigma.astype(dtype), overwrite_a=True, check_finite=False)
-            return cls(vectors.astype(np.float64), np.maximum(values, 0.0).astype(np.float64), a, means)
+            vectors = np.ascontiguousarray(vectors, dtype=np.float64)
+            return cls(vectors, np.maximum(values, 0.0).astype(np.float64), a, means)
         values = (some.squares(q.sum(axis=1)) - np.square(means) @ a) / total
         return cls(np.zeros((0, 0)), np.maximum(values, 0.0), a, means)
 
