@@ -39,6 +39,7 @@ class Case(NamedTuple):
 CASES = {name: Case({"solver": name}) for name in SOLVERS} | {
     "joint-dual": Case({"solver": "joint-dual", "loss": "multinomial"}),
     "joint-dual exact": Case({"solver": "joint-dual", "loss": "crammer-singer", "bias": "exact"}),
+    "joint-newton": Case({"solver": "joint-newton", "loss": "multinomial", "bias": "exact"}),
     "dcd exact": Case({"solver": "dcd", "bias": "exact"}),
     "dcd scanning": Case({"solver": "dcd", "C": 0.05}, 2000),
     "sdca average": Case({"solver": "sdca", "iterate": "average", "order": "importance"}),

@@ -68,6 +68,7 @@ PROMISES = {
     "selective-block": Promise(tol=1e-3, keeps_w=True, options={**HANDFUL, "inner": 1}),
     "perceptron": Promise(tol=1e9),  # it minimises nothing
     "joint-dual": Promise(tol=1e-4, keeps_w=True, options={"C": 0.1}),
+    "joint-newton": Promise(tol=1e-6),
 }
 
 FACTORS: dict[str, Sequence[Any]] = {

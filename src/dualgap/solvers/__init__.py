@@ -47,6 +47,7 @@ _HOMES = {
     "interior-point": "second_order.interior_point.InteriorPoint",
     "accelerated-sdca": "dual.accelerated_sdca.AcceleratedSDCA",
     "joint-dual": "joint.dual.JointDual",
+    "joint-newton": "joint.newton.JointNewton",
 }
 
 

@@ -106,6 +106,7 @@ class Schedule(NamedTuple):
         sweeps = solver.dual_sweeps  # each costs about three evaluations, and the result another one
         factor = 2.0 + 3.0 * sweeps if sweeps else 1.0
         can = solver.capabilities
+        factor *= can.evaluation_cost
         return cls(Size.of(problem), tol, can.estimates_gap, can.in_epochs, factor, every, only_every)
 
     @property

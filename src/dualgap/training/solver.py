@@ -63,6 +63,7 @@ class Capabilities(NamedTuple):
     in_epochs: bool = False  # its points are best where an epoch ends
     estimates_gap: bool = False  # its steps may say "target_expected"
     evaluated_steps: bool = False  # its steps say "required": each begins with an evaluation
+    evaluation_cost: float = 1.0  # of an evaluation, in units of the solver's own work on as many entries
     own_stops: tuple[str, ...] = ()  # options that end a run by a rule of its own
 
 

@@ -15,7 +15,7 @@ from ...data.rows import CSR, Rows, as_matrix, row_count, slice_rows
 from ...runtime.arrays import Columns, Floats, Offsets, Values
 from ...runtime.jit import kernel
 
-ENTRIES = 1 << 20  # numbers of a widened block, 8 MB
+ENTRIES = 1 << 17  # numbers of a widened block, 1 MB: beyond the caches BLAS takes three times as long
 LEAST, MOST = 64, 4096  # rows of a block
 
 
@@ -34,7 +34,7 @@ class Block(NamedTuple):
     def multiply(self, w: Floats, b: Floats, scores: Floats) -> None:
         """``scores = X w + b``."""
         if isinstance(self.rows, CSR):
-            _sparse_scores(*self.rows, w, b, scores)
+            sparse_scores(*self.rows, w, b, scores)
         else:
             np.matmul(self.rows, w, out=scores)
             scores += b
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     def add_to(self, moment: Floats, share: Floats) -> None:
         """``moment += X^T share``."""
         if isinstance(self.rows, CSR):
-            _sparse_add(*self.rows, share, moment)
+            sparse_add(*self.rows, share, moment)
         else:
             moment += self.rows.T @ share
 
@@ -62,7 +62,7 @@ def blocks(rows: Rows, classes: int) -> Iterator[Block]:
 
 
 @kernel
-def _sparse_scores(
+def sparse_scores(
     values: Values, columns: Columns, starts: Offsets, w: Floats, b: Floats, scores: Floats
 ) -> None:
     """``scores_i = b + sum_j x_ij w_j``, K numbers at a time."""
@@ -79,7 +79,7 @@ def _sparse_scores(
 
 
 @kernel
-def _sparse_add(values: Values, columns: Columns, starts: Offsets, share: Floats, moment: Floats) -> None:
+def sparse_add(values: Values, columns: Columns, starts: Offsets, share: Floats, moment: Floats) -> None:
     """``moment_j += sum_i x_ij share_i``; rows whose shares are all 0 are left out."""
     count = share.shape[1]
     for i in range(share.shape[0]):
