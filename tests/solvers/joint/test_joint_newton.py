@@ -1,4 +1,4 @@
-"""``joint-newton``: the optimum of every kind of problem, whatever the threads, and runs that go on bit for bit."""
+"""``joint-newton``: the optimum of every kind of problem, whatever the threads, and runs that go on."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def test_it_reaches_the_optimum_of_joint_dual(bias: Bias, rows: Any) -> None:
     told: dict[str, Any] = {"C": 0.5, "bias": bias.kind, "sample_weight": weight, "loss": "multinomial"}
     newton = dualgap.fit(rows(X), y, solver="joint-newton", tol=1e-9, **told)
     dual = dualgap.fit(rows(X), y, solver="joint-dual", tol=1e-5, **told)
-    assert newton.converged and dual.converged
+    assert newton.converged
+    assert dual.converged
     assert newton.certificate.primal <= dual.certificate.primal
     assert newton.certificate.dual >= dual.certificate.dual
     assert newton.coef == pytest.approx(dual.coef, abs=1e-2)
@@ -127,7 +128,8 @@ def test_samples_come_first_where_rows_are_many() -> None:
 def test_threads_make_no_difference() -> None:
     X, y = blobs(20_000)
     one, two = (fitted(X, y, C=1.0, bias="exact", threads=threads) for threads in (1, 2))
-    assert np.array_equal(one.coef, two.coef) and np.array_equal(one.dual, two.dual)
+    assert np.array_equal(one.coef, two.coef)
+    assert np.array_equal(one.dual, two.dual)
     assert one.certificate == two.certificate
 
 
@@ -149,7 +151,8 @@ def test_a_warm_start_needs_no_samples() -> None:
     first = fitted(X, y, C=1.0)
     again = fitted(X, y, C=1.0, warm=first, tol=1e-8)
     cold = fitted(X, y, C=1.0, tol=1e-8)
-    assert again.converged and again.epochs < cold.epochs
+    assert again.converged
+    assert again.epochs < cold.epochs
 
 
 def test_free_intercepts_leave_no_balance() -> None:
@@ -160,6 +163,7 @@ def test_free_intercepts_leave_no_balance() -> None:
         state, _ = solver.step(problem, state, 1, news)
         point = solver.point(problem, state)
         news = problem.evaluate(point)
-    assert isinstance(point, Point) and point.beta is not None
+    assert isinstance(point, Point)
+    assert point.beta is not None
     assert np.abs(problem.source.weight @ point.beta).max() / problem.total_weight < 1e-12
     assert problem.certify(point).relative_gap < 1e-9
