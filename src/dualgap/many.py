@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .api import ended_unasked, fit, job, warn_unconverged
+from .core.losses import JOINT, make_loss
 from .core.problem import Certificate
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, array_of
@@ -183,6 +184,11 @@ def one_vs_rest(
     """
     bound = signature(fit).bind(X, as_label_matrix(array_of(y)), threads=threads, **arguments)
     bound.apply_defaults()
+    loss = make_loss(bound.arguments["loss"])
+    if loss.task == JOINT:
+        raise InputError(
+            f"the {loss.name} loss trains all classes at once, and not one against the rest: use fit"
+        )
     data = opened(data_of(bound.arguments), _task(bound.arguments), depth=2)
     if data.labels is None:
         raise InputError("X is open already, for other targets than classes; give a path, a Store or a feed")

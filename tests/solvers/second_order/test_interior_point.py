@@ -105,6 +105,18 @@ def test_sparse_rows_that_store_every_entry_are_worked_on_as_dense_ones() -> Non
         np.testing.assert_allclose(found(r), other(r), rtol=1e-9)
 
 
+def test_a_step_that_is_no_number_is_not_taken() -> None:
+    """Equal rows with different targets at an enormous C: in the end rounding leaves nothing."""
+    X = np.tile([1.46399307, -0.39073128, 0.0, 0.0, 1.29261565, -1.52412355], (5, 1))
+    y = np.array([1.66569019, 1.52797619, 0.13413, 0.58316558, 1.68907965])
+    for C in (1e15, 1e16):
+        found = dualgap.fit(
+            X, y, loss="squared-epsilon-insensitive", C=C, solver="interior-point", tol=0.0, output="last"
+        )
+        assert np.isfinite(found.coef).all()
+        assert found.reason.name in ("stalled", "rounding")
+
+
 def test_what_is_too_large_or_has_no_ramps_is_refused() -> None:
     X, y, _ = rows(30, 4, "hinge")
     with pytest.raises(InputError, match="cannot train with the loss 'logistic'"):
