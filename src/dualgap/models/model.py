@@ -208,8 +208,7 @@ class Model:
         """The decision values of the rows of a file, some thousands at a time, in bounded memory."""
         from ..data.dataset import scan
 
-        spec = spec._replace(columns=spec.columns._replace(labelled=False))
-        for table in scan(spec, self.schema):
+        for table in scan(spec.to_be_scored(), self.schema):
             yield self._scored(table.X)
 
     def labels(self, scores: Floats) -> list[Any]:
