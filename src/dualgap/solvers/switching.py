@@ -91,7 +91,8 @@ class State(NamedTuple):
     def counts(self) -> Counts:
         """The work of all."""
         inner: Counts = self.inner.counts
-        return Counts(*(a + b for a, b in zip(self.before, inner, strict=True)))
+        visits, updates, entries = self.before
+        return Counts(visits + inner.visits, updates + inner.updates, entries + inner.entries)
 
 
 @invariant(State)

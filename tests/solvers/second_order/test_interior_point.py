@@ -83,7 +83,7 @@ def test_equations_by_rows_and_by_columns_agree(strength: float) -> None:
     Z = np.column_stack([X, np.full(7, lift)])
     right = Z.T @ (h * t) - slope
     expected = np.linalg.solve(np.diag(ridge) + Z.T @ (h[:, None] * Z), right)
-    hessians = Hessians(X, ridge, lift)
+    hessians = Hessians(view(X, t).batch, None, ridge, lift)
     by_columns = hessians.equations(h)
     assert by_columns is not None
     np.testing.assert_allclose(by_columns(t, slope), expected, rtol=1e-9)

@@ -19,16 +19,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ...core.problem import Problem
-from ...data.rows import as_matrix
+from ...data.rows import CSR, Batch, as_matrix
 from ...runtime.arrays import Floats
 
 FLOPS = 15.0  # of BLAS in the time in which a pass reads an entry
 SPARSE_PAIR = 20.0  # entries that a pass reads in the time of one product in a sparse A' A
-BLOCK = 4096  # rows at a time
+BLOCK = 4096  # rows at a time, at most
+CACHED = 2**15  # entries of a block that stays in the cache
 
 Solve = Callable[[Floats], Floats]
 Equations = Callable[[Floats, Floats], Floats]  # of t and slope
@@ -47,18 +47,24 @@ class Hessians:
     bias.
     """
 
-    def __init__(self, X: Any, ridge: Floats, lift: float) -> None:
-        self._X, self.ridge, self.lift = X, ridge, lift
-        self.n, self.d = X.shape
-        self.sparse = bool(sp.issparse(X))
+    def __init__(self, batch: Batch, chosen: Any, ridge: Floats, lift: float) -> None:
+        self._rows, self._chosen, self.ridge, self.lift = batch.rows, chosen, ridge, lift
+        self.n, self.d = batch.y.size if chosen is None else chosen.size, ridge.size - 1
+        self.sparse = isinstance(batch.rows, CSR)
 
     @classmethod
-    def of(cls, problem: Problem, rows: Any = slice(None)) -> Hessians:
-        """Those of some rows of a problem."""
+    def of(cls, problem: Problem, chosen: Any = None) -> Hessians:
+        """Those of all rows of a problem, or of chosen ones."""
         strength = problem.bias.strength(problem.lam)
         lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
         ridge = np.append(np.full(problem.source.d, problem.lam), strength if strength < np.inf else 1.0)
-        return cls(as_matrix(problem.source.batch.rows, problem.source.d)[rows], ridge, lift)
+        return cls(problem.source.batch, chosen, ridge, lift)
+
+    @cached_property
+    def _X(self) -> Any:
+        """The rows as they are; made when they are needed, as SciPy copies the columns of sparse ones."""
+        X = as_matrix(self._rows, self.d)
+        return X if self._chosen is None else X[self._chosen]
 
     @cached_property
     def X(self) -> Any:
@@ -84,8 +90,7 @@ class Hessians:
     def factorised(self, h: Floats) -> Solve | None:
         """What solves ``(diag(ridge) + Z' diag(h) Z) v = r``; None where rounding leaves no factors."""
         if self.d <= self.n:
-            curved = np.flatnonzero(h)
-            return self._by_columns(curved, np.sqrt(h[curved]))
+            return self.by_columns(*roots(h))
         solve, zero = self._by_rows(h), np.zeros(self.n)
         return None if solve is None else lambda r: solve(zero, -r)
 
@@ -94,17 +99,20 @@ class Hessians:
         are fewer, rows or columns; None where rounding leaves no factors.
         """
         if self.d <= self.n:
-            curved = np.flatnonzero(h)
-            solve = self._by_columns(curved, np.sqrt(h[curved]))
+            solve = self.by_columns(*roots(h))
             return None if solve is None else lambda t, slope: solve(self.moment(h * t) - slope)
         return self._by_rows(h)
 
-    def _by_columns(self, curved: Any, root: Floats) -> Solve | None:
+    def by_columns(self, rows: Any, root: Floats) -> Solve | None:
+        """What solves ``(diag(ridge) + sum of root^2 z z') v = r`` over some rows, or all where ``rows`` is
+        None; None where rounding leaves no factors.
+        """
         d, lift = self.d, self.lift
         matrix = np.zeros((d + 1, d + 1))
-        for first in range(0, curved.size, BLOCK):
-            part = slice(first, first + BLOCK)
-            A = self._scaled(curved[part], root[part])
+        block = min(BLOCK, max(CACHED // d, 4 * d))
+        for first in range(0, root.size, block):
+            part = slice(first, first + block)
+            A = self._scaled(part if rows is None else rows[part], root[part])
             gram = A.T @ A
             matrix[:d, :d] += gram.toarray() if self.sparse else gram
             matrix[d, :d] += lift * (A.T @ root[part])
@@ -142,11 +150,17 @@ class Hessians:
 
     def _scaled(self, curved: Any, root: Floats) -> Any:
         """Some rows, each times a number."""
-        A = self.X[curved]
+        A = self._X[curved]  # no copy of a slice of dense rows
         if self.sparse:
             A.data = A.data * np.repeat(root, np.diff(A.indptr))
             return A
         return A * root[:, None]
+
+
+def roots(h: Floats) -> tuple[Any, Floats]:
+    """The rows of h > 0, None for all of them, and the square roots of h there."""
+    rows = np.flatnonzero(h)
+    return (None, np.sqrt(h)) if rows.size == h.size else (rows, np.sqrt(h[rows]))
 
 
 def cholesky(matrix: Floats) -> Solve | None:

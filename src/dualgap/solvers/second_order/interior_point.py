@@ -66,6 +66,12 @@ def present(problem: Problem) -> Any:
     return slice(None) if weight.all() else np.flatnonzero(weight)
 
 
+def hessians_of(problem: Problem) -> Hessians:
+    """Those of the rows of positive weight."""
+    weight = problem.source.weight
+    return Hessians.of(problem, None if weight.all() else np.flatnonzero(weight))
+
+
 class Box(NamedTuple):
     """The ramps of a loss, a row for each."""
 
@@ -147,13 +153,13 @@ class InteriorPoint(Solver[State]):
     @contextmanager
     def _opened(self, problem: Problem) -> Iterator[Steps[State]]:
         with blas_threads(problem.source.threads):
-            yield _Opened(Hessians.of(problem, present(problem)))
+            yield _Opened(hessians_of(problem))
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """One step, whatever the budget."""
-        return _Opened(Hessians.of(problem, present(problem))).step(problem, state, budget, news)
+        return _Opened(hessians_of(problem)).step(problem, state, budget, news)
 
     def point(self, problem: Problem, state: State) -> Point:
         """The point, with the sum of the ramps' duals for each row."""
