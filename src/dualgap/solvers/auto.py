@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from ..core.problem import Problem
 from . import make_solver
-from .forecasts import Forecast
+from .forecasts import FIRST_GAP, Forecast
 from .switching import Switching
 
 SECOND_ORDER = ("newton", "interior-point")
 SURE = 0.8  # how much cheaper a method of second order must be expected to be, to begin with it
-FIRST_GAP, FIRST_TOL = 10.0, 1e-3  # between which a run is forecast before there is anything to see
+FIRST_TOL = 1e-3  # to which a run is forecast before there is anything to see
 
 
 def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:

@@ -26,6 +26,7 @@ from ...data.rows import CSR, Batch, as_matrix
 from ...runtime.arrays import Floats
 
 FLOPS = 15.0  # of BLAS in the time in which a pass reads an entry
+DENSE_ENTRY = 0.2  # an entry of dense rows that a pass reads, in entries of sparse ones
 SPARSE_PAIR = 20.0  # entries that a pass reads in the time of one product in a sparse A' A
 BLOCK = 4096  # rows at a time, at most
 CACHED = 2**15  # entries of a block that stays in the cache
@@ -35,11 +36,16 @@ Equations = Callable[[Floats, Floats], Floats]  # of t and slope
 
 
 def cost(rows: int, entries: int, d: int, sparse: bool) -> float:
-    """What the factors cost, in entries that a pass would read meanwhile."""
+    """What the factors cost, in entries that a pass over sparse rows would read meanwhile."""
     size, other = (d, rows) if d <= rows else (rows, d)
     pairs = entries * entries / max(1, rows) if d <= rows else 0.0  # inner products of rows are made once
     gram = SPARSE_PAIR * pairs if sparse else size * size * other / FLOPS if d <= rows else 0.0
     return gram + size**3 / (3.0 * FLOPS)
+
+
+def in_entries(price: float, sparse: bool) -> int:
+    """A price in entries of the rows at hand, for the counts of work."""
+    return int(price if sparse else price / DENSE_ENTRY)
 
 
 class Hessians:

@@ -33,7 +33,7 @@ from ...runtime.threads import blas_threads
 from ...training.solver import Capabilities, Solver, Status, Steps
 from ...training.states import state_class
 from ...training.stopping import Reason
-from .direct import Equations, Hessians, cost
+from .direct import Equations, Hessians, cost, in_entries
 
 TO_BOUNDARY = 0.99  # the part of the way to the nearest bound that a step may go
 NO_ROOM = 1e-20  # between a dual and a bound that it has met up to rounding; duals are of the order of 1
@@ -185,7 +185,7 @@ class _Opened:
         counts = Counts(
             state.counts.visits + 3 * problem.epoch_size,
             state.counts.updates + 1,
-            state.counts.entries + 8 * source.nnz + int(price),
+            state.counts.entries + 8 * source.nnz + in_entries(price, hessians.sparse),
         )
         if step is None:
             reason = Reason("stalled", "the Hessian cannot be factorised any more; try another solver")

@@ -26,7 +26,7 @@ from ...data.rows import entries_where
 from ...data.sources import Part
 from ...runtime.arrays import Floats
 from ...runtime.jit import kernel
-from .direct import FLOPS, Hessians, cholesky, cost, roots
+from .direct import DENSE_ENTRY, FLOPS, Hessians, cholesky, cost, in_entries, roots
 from .smoothed_losses import Smoothing
 
 FORCING = 0.1  # conjugate gradients end where the residual is this part of the gradient
@@ -35,7 +35,6 @@ SAMPLE = 50  # rows of a sample for each column, at first
 LEAST = 3  # below so many the diagonal does better
 EFFORT = 4  # products of two entries for a sample, at most, as a multiple of all entries
 WHOLE = 12  # the same where the sample may be all rows, because H is the same everywhere
-DENSE_ENTRY = 0.2  # an entry of dense rows that a pass reads, in entries of sparse ones
 CUBES = 240  # d^3, likewise: what the factors may cost
 MOST_DIRECT = 5000  # rows or columns of a Hessian that is factorised whole: 200 MB
 
@@ -173,7 +172,7 @@ class Quadratic:
         price = cost(self.curved if d <= n else n, self.curved_entries, d, self.hessians.sparse)
         if min(n, d) > MOST_DIRECT or (self.curved < d <= n) or price > self.effort:
             return None
-        self.entries += int(price)
+        self.entries += in_entries(price, self.hessians.sparse)
         return self.hessians.factorised(self.h)
 
     @property
@@ -195,7 +194,7 @@ class Quadratic:
         stride = self.stride(rows)
         if not self.hessians.sparse:  # BLAS is several times as fast as the kernel
             chosen, root = drawn(self.h, stride) if stride > 0.0 else roots(self.h)
-            self.entries += int(root.size * self.source.d**2 / FLOPS)
+            self.entries += in_entries(root.size * self.source.d**2 / FLOPS, sparse=False)
             return self.hessians.by_columns(chosen, root)
         width = self.source.d + 1
         matrix = np.zeros((width, width))
