@@ -177,10 +177,7 @@ class Forecast(NamedTuple):
         if d**3 <= CUBES * nnz and (self.sparse or sample >= LEAST * d):
             most = EFFORT * nnz if self.sparse else sample * d * d / FLOPS
             products, factors = 3.0, min(whole if d <= n else inf, most) + d**3 / (3.0 * FLOPS)
-        elif min(n, d) <= MOST_DIRECT and (
-            not (self.sparse or self.smooth)
-            or cost(n, nnz, d, self.sparse) <= 2.0 * products * entry * nnz
-        ):
+        elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * entry * nnz:
             products, factors = 1.0 if d <= n else 3.0, whole  # by rows, an answer takes passes itself
         passes = 2.0 * products * curved * self.entry * nnz
         step = STEP + (BY_ROWS if not self.sparse and n < d else 0.0)

@@ -30,12 +30,12 @@ from ..training.solver import AnySolver, Capabilities, Solver, Status, Steps
 from ..training.states import Extended, Extent, Magnitude, NotNegative, Numbers, invariant, state_class
 from .forecasts import Forecast, at_first_sight, remaining
 
-TRIAL = 0.1  # a method has a fair trial: this part of what the other one is expected to need,
+TRIAL = 0.2  # a method has a fair trial: this part of what the other one is expected to need,
+TRIAL_SHOWN = 0.07  # or this part where the first gap tells if coordinates crawl,
 GROWTH = 0.5  # and this part of all work before
 MARGIN = 1.5  # the other one must be expected to be so many times cheaper
 MARGIN_BACK = 2.0  # the same for a method that was given up before
 PATIENCE = 2.5  # times what a method of second order is expected to need, before it is doubted
-FAR = 1.0  # the relative gap from which on a point is no start for a method of second order
 LEAST_SAVED = 3e6  # and to save so many nanoseconds: a change may have to compile something
 
 
@@ -234,7 +234,8 @@ class Switching(Solver[State]):
         margin = MARGIN_BACK if state.changes.visits.size else MARGIN
         if own <= margin * other or own - other <= LEAST_SAVED:
             return state
-        if work < max(TRIAL * other, GROWTH * state.spent):
+        trial = TRIAL_SHOWN if forecast.shows_at_once and state.active == 0 else TRIAL
+        if work < max(trial * other, GROWTH * state.spent):
             return state
         return self._changed(problem, state, gap, own, other)
 
@@ -260,10 +261,8 @@ class Switching(Solver[State]):
         return forecast.prior(name, gap, state.tol)
 
     def _changed(self, problem: Problem, state: State, gap: float, own: float, other: float) -> State:
-        """The other method, from where this one is, if it is anywhere: a method of second order takes fewer
-        steps from 0 than from a point whose gap is larger than the optimum.
-        """
-        point = self.point(problem, state) if state.active == 1 or gap < FAR else None
+        """The other method, from where this one is."""
+        point = self.point(problem, state)
         active = 1 - state.active
         solver = self.solver(active)
         inner = solver.set_target(solver.start(problem, point), state.tol)
