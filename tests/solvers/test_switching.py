@@ -117,7 +117,7 @@ class TestWarmStarts:
             assert "the run before ended with" in after.auto_reason
 
     def test_that_coordinates_sufficed_says_nothing(self) -> None:
-        X, y = linear_data(n=300, d=10, seed=1)
+        X, y = linear_data(n=2000, d=10, seed=1)
         easy = dualgap.fit(X, y, C=1e-3)
         assert easy.solver.name == "dcd"
         for warm in (None, easy):
