@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.solvers.forecasts import remaining
+from dualgap.solvers.forecasts import FIRST_GAP, at_first_sight, remaining
 from dualgap.solvers.switching import Switching
 from dualgap.training.stopping import Reason
 from support.problems import linear_data
@@ -39,6 +39,10 @@ class TestForecasts:
 
     def test_one_evaluation_tells_nothing(self) -> None:
         assert remaining(np.ones(1), np.ones(1), 1e-3) == 0.0
+
+    def test_but_for_how_far_the_gap_has_come(self) -> None:
+        assert at_first_sight(3.0, FIRST_GAP / 10.0, FIRST_GAP / 1000.0) == pytest.approx(6.0)
+        assert at_first_sight(3.0, 2.0 * FIRST_GAP, 1e-3) == inf
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "squared-hinge", "absolute"])
@@ -101,6 +105,18 @@ def test_what_is_small_is_solved_whatever_its_scales(loss: str, n: int, d: int) 
     y = np.sign(X @ rng.normal(size=d) + np.abs(X).mean() * rng.normal(size=n))
     model = dualgap.LinearSVC(loss=loss, random_state=0).fit(X, y)
     assert model.certificate_[0].relative_gap <= 1e-3
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_the_first_gap_of_a_smooth_loss_decides(loss: str) -> None:
+    """Labels that are noise: what is seen at the first certificate is enough."""
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(1000, 200)), np.sign(rng.normal(size=1000))
+    outcome = dualgap.fit(X, y, loss=loss, C=1.0, bias="exact")
+    names = [record.solver for record in outcome.trace]
+    assert names[0] == "dcd"
+    assert set(names[1:]) == {"newton"}
+    assert outcome.converged
 
 
 class TestWarmStarts:

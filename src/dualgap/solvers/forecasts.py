@@ -18,8 +18,7 @@ from ..data.rows import CSR
 from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..training.schedule import Size
-from .second_order.direct import DENSE_ENTRY as BLAS_UNIT
-from .second_order.direct import FLOPS, cost
+from .second_order.direct import DENSE_SHARE, FLOPS, cost
 from .second_order.quadratic import CUBES, EFFORT, LEAST, MOST_DIRECT, SAMPLE
 
 ENTRY, BLAS_ENTRY = 1.3, 0.5  # nanoseconds for an entry that a pass reads in order
@@ -49,7 +48,7 @@ OVERLAP, STIFF_OVERLAPPING = 0.05, 8e3
 DENSE_STEPS = 0.65  # the steps of Newton's method on many dense rows, as a part of what others take
 RELIABLE = 4.0  # interior points may cost so many times as much where rows are few: bad scales do no harm
 FIRST_GAP = 10.0  # relative, from which a run is forecast before there is anything to see
-EASY = 0.01  # the same, below which one step or two are enough where columns are many
+EASY = 0.01  # C |x|^2, below which one step or two are enough where columns are many
 HARD = 30.0  # curvature of the loss over that of the regulariser, from which on steps do not become more
 
 
@@ -171,13 +170,13 @@ class Forecast(NamedTuple):
         n, d, nnz, _ = self.size
         curved = 1.0 if self.smooth else CURVED_WITH_KINKS
         products, factors = (min(12.0, 1.0 + 0.5 * self.condition**0.5) if self.smooth else 25.0), 0.0
+        read = nnz if self.sparse else DENSE_SHARE * nnz
         whole = cost(int(curved * n) if d <= n else n, int(curved * nnz), d, self.sparse)
-        entry = 1.0 if self.sparse else BLAS_UNIT
-        sample = min(SAMPLE * d, curved * n, EFFORT * FLOPS * BLAS_UNIT * nnz / d**2)
+        sample = min(SAMPLE * d, curved * n, EFFORT * FLOPS * DENSE_SHARE * nnz / d**2)
         if d**3 <= CUBES * nnz and (self.sparse or sample >= LEAST * d):
             most = EFFORT * nnz if self.sparse else sample * d * d / FLOPS
             products, factors = 3.0, min(whole if d <= n else inf, most) + d**3 / (3.0 * FLOPS)
-        elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * entry * nnz:
+        elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * read:
             products, factors = 1.0 if d <= n else 3.0, whole  # by rows, an answer takes passes itself
         passes = 2.0 * products * curved * self.entry * nnz
         step = STEP + (BY_ROWS if not self.sparse and n < d else 0.0)

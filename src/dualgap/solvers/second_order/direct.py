@@ -26,7 +26,7 @@ from ...data.rows import CSR, Batch, as_matrix
 from ...runtime.arrays import Floats
 
 FLOPS = 15.0  # of BLAS in the time in which a pass reads an entry
-DENSE_ENTRY = 0.2  # an entry of dense rows that a pass reads, in entries of sparse ones
+DENSE_SHARE = 0.2  # of what a sparse entry costs a pass, for an entry of dense rows
 SPARSE_PAIR = 20.0  # entries that a pass reads in the time of one product in a sparse A' A
 BLOCK = 4096  # rows at a time, at most
 CACHED = 2**15  # entries of a block that stays in the cache
@@ -45,7 +45,7 @@ def cost(rows: int, entries: int, d: int, sparse: bool) -> float:
 
 def in_entries(price: float, sparse: bool) -> int:
     """A price in entries of the rows at hand, for the counts of work."""
-    return int(price if sparse else price / DENSE_ENTRY)
+    return int(price if sparse else price / DENSE_SHARE)
 
 
 class Hessians:
