@@ -44,7 +44,7 @@ MOST_EPOCHS_WITH_RAMPS = 6.0  # the same for losses made of lines and parabolas
 CRAWL, STIFF, CRAWLING_EPOCHS = 1e4, 300.0, 30.0
 # The same with kinks where columns are shared by many rows: the part of all entries that is stored, and
 # C times the sum of squares of an average column
-OVERLAP, STIFF_OVERLAPPING = 0.05, 8e3
+OVERLAP, STIFF_OVERLAPPING = 0.05, 5e3
 DENSE_STEPS = 0.65  # the steps of Newton's method on many dense rows, as a part of what others take
 RELIABLE = 4.0  # interior points may cost so many times as much where rows are few: bad scales do no harm
 FIRST_GAP = 10.0  # relative, from which a run is forecast before there is anything to see
@@ -88,10 +88,10 @@ class Forecast(NamedTuple):
 
     @property
     def shows_at_once(self) -> bool:
-        """Whether the first gap tells if coordinates crawl: where the loss is smooth and rows are many. With
-        kinks, or few rows, a large gap may be gone an epoch or two later.
+        """Whether the first gap tells if coordinates crawl. With kinks, or with parabolas on few rows, a
+        large gap may be gone an epoch or two later.
         """
-        return self.smooth and self.size.n >= SQUARE * self.size.d
+        return self.smooth and (self.size.n >= SQUARE * self.size.d or not self.ramps)
 
     @property
     def evaluation(self) -> float:
