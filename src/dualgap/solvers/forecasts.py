@@ -139,7 +139,7 @@ class Forecast(NamedTuple):
             steps = 1.4
         elif self.quadratic:
             steps = 2.0  # one, of more products than others
-        elif self.bounded and self.ramps:
+        elif self.ramps and (self.bounded or self.size.n < TALL * self.size.d):
             steps *= 1.5  # curved rows change from step to step, as they do with kinks
         if not self.smooth:  # the more rows a column, the sooner it is known which ones matter
             ratio = self.size.n / self.size.d
