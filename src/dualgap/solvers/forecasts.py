@@ -143,7 +143,7 @@ class Forecast(NamedTuple):
             steps *= 1.5  # curved rows change from step to step, as they do with kinks
         if not self.smooth:  # the more rows a column, the sooner it is known which ones matter
             ratio = self.size.n / self.size.d
-            steps = (3.0 if ratio >= TALL else 6.0 if ratio >= SQUARE else 9.0) * (1.0 + 0.7 * decades)
+            steps = (3.0 if ratio >= TALL else 6.0 if ratio >= SQUARE else 14.0) * (1.0 + 0.7 * decades)
         elif not self.sparse and self.size.n >= TALL * self.size.d:
             steps *= DENSE_STEPS
         return steps * self.newton_step + self.inner_products
