@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import dualgap
+from dualgap.core.certificate import Certificate, excess
 from support.problems import linear_data
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.5, -1.0]])
@@ -28,13 +29,21 @@ REFUSED = [
     ({"X": X[0]}, "X has 1 dimension,"),
     ({"X": X[:3]}, "y has 4 entries and X has 3 rows"),
     ({"X": np.zeros((0, 2)), "y": []}, "X has no rows"),
+    ({"X": [[1.0], [1.0, 2.0]], "y": [1, -1]}, "in rows that are equally long"),
+    ({"X": np.ma.array(X, mask=X > 1.0)}, "X is a masked array; fill in what is masked"),
+    ({"y": np.eye(4)}, "for several labels a row dualgap.one_vs_rest takes a matrix of 0 and 1"),
+    ({"y": sp.eye_array(4)}, r"y has shape \(4, 4\); it must be one label a row"),
+    ({"y": Y[:, None]}, r"in one dimension; give y.ravel\(\)"),
+    ({"y": [[1], [2, 3], [1], [2]]}, "y has shape .* it must be one label a row"),
+    ({"y": [{1}, {2, 3}, {1}, {2}]}, "MultiLabelBinarizer"),
+    ({"checkpoint": 3}, "3 is no name of a file; give a text or a Path"),
     ({"X": np.zeros((4, 0))}, "0 features"),
     ({"X": X.astype(complex)}, "complex128 values"),
     ({"y": [1, -1, np.nan, 1]}, r"y\[2\] is nan"),
     ({"y": [1, 1, 1, 1]}, "one class only"),
     ({"y": [1, 2, 3, 1]}, r"3 classes \(1, 2, 3\)"),
-    ({"y": [[1], [2], [3], [1]]}, "one number a row"),
-    ({"loss": "squared", "y": ["a", "b", "c", "d"]}, "must be numbers"),
+    ({"y": [[1], [2], [3], [1]]}, "it must be one label a row"),
+    ({"loss": "squared", "y": ["a", "b", "c", "d"]}, "a regression loss needs numbers"),
     ({"sample_weight": [1, -1, 1, 1]}, r"sample_weight\[1\] is -1"),
     ({"sample_weight": [0, 0, 0, 0]}, "all sample weights are zero"),
     ({"sample_weight": [1, np.inf, 1, 1]}, r"sample_weight\[1\] is inf"),
@@ -353,6 +362,22 @@ class TestConvergenceWarning:
         assert outcome.reason.name in ("max_epochs", "stalled")
         assert outcome.advice in str(caught[0].message)
 
+    def test_where_coordinates_are_slow_auto_may_not_be(self) -> None:
+        """What the advice says is so."""
+        X = np.random.default_rng(2).normal(size=(150, 150))
+        y = np.where(np.random.default_rng(3).random(150) < 0.4, 1, -1)
+        told: dict[str, Any] = {"C": 1e4, "max_epochs": 100}
+        assert "or take solver='auto', which leaves dcd" in dualgap.fit(X, y, solver="dcd", **told).advice
+        assert dualgap.fit(X, y, **told).converged
+        assert "solver='auto'" not in dualgap.fit(X, y, C=1e4, max_epochs=1).advice
+
+    def test_nothing_known_is_not_called_a_fraction(self) -> None:
+        X, y = np.eye(2)[[0, 0, 1, 1]], [1, -1, 1, -1]
+        with pytest.warns(ConvergenceWarning, match="it violates the hard margin, and nothing is proven"):
+            dualgap.LinearSVC(C=np.inf).fit(X, y)
+        certificate = Certificate(1.0, 0.0, 1.0, np.inf, 0.0, "J")
+        assert excess(certificate).startswith("no positive lower bound is known")
+
     def test_of_several_classes_the_worst(self) -> None:
         labels = np.arange(60) % 3
         with pytest.warns(ConvergenceWarning, match=r"one_vs_rest \(\d of 3 classes; the worst is") as caught:
@@ -366,3 +391,18 @@ class TestConvergenceWarning:
             outcome = dualgap.fit(self.X, self.y, solver="dcd", C=10.0, tol=1e-6, max_epochs=2)
             assert "Otherwise raise max_epochs" in outcome.advice
             assert dualgap.fit(self.X / self.X.std(0), self.y).advice == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"loss": "squared"}, r"y: the labels are words \(a, b, c\).* say task='classification'"),
+        ({"patience": 3, "task": "classification"}, "patience=3 is for early stopping; give validation="),
+        ({"c": 3}, r"no option 'c', and there is no argument of that name; did you mean 'C'\?"),
+    ],
+)
+def test_what_was_meant(arguments: dict[str, Any], complaint: str) -> None:
+    words = np.repeat(["a", "b", "c"], 10)
+    y = words if "loss" in arguments else words == "a"
+    with pytest.raises(dualgap.InputError, match=complaint):
+        dualgap.fit(np.random.default_rng(0).normal(size=(30, 3)), y, **arguments)

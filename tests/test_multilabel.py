@@ -77,9 +77,10 @@ def test_labels_without_rows_are_allowed_and_reported() -> None:
     X, Y = rows()
     Y[:, 1] = 0
     Y[:, 3] = 1  # without negative rows
-    with pytest.warns(TrivialModelWarning, match=r"1 of 5 labels has no positive rows \(1\)"):
+    told = r"1 of 5 labels has no positive rows \(1\), and 1 of 5 labels has no negative rows \(3\)"
+    with pytest.warns(TrivialModelWarning, match=told):
         many = dualgap.one_vs_rest(X, Y, bias="exact")
-    assert many.without_positives == [1]
+    assert (many.without_positives, many.without_negatives) == ([1], [3])
     assert many.converged
     assert not many.predict(X)[:, 1].any()
     assert many.predict(X)[:, 3].all()
@@ -194,7 +195,7 @@ def test_labels_that_a_model_does_not_know(tmp_path: Path) -> None:
         ([[0], [1, 2]] * 45, {}, "MultiLabelBinarizer"),
         (np.zeros((90, 3)), {"task": "regression"}, "task='regression' must be"),
         (np.zeros((90, 1001)), {}, "1,001 different labels"),
-        (np.zeros(90), {"task": "multilabel"}, "0 is the only label"),
+        (np.zeros(90), {"task": "multilabel"}, r"y has shape \(90,\); .* a column for each of two labels"),
     ],
 )
 def test_what_is_refused(y: Any, options: dict[str, Any], complaint: str) -> None:
@@ -242,3 +243,100 @@ def test_no_warning_without_reason() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dualgap.one_vs_rest(X, Y)
+
+
+def test_a_store_of_label_sets_is_not_taken_for_classes(tmp_path: Path, forks: Forks) -> None:
+    X, Y = rows()
+    store = tmp_path / "rows.arrow"
+    data = write(tmp_path / "rows.svm", X, Y)
+    assert forks("convert", data, store, "--multilabel").code == 0
+    complaint = f"{store}: there are rows with no label, and a row must have one; for any number of labels a"
+    for options in ([], ["--from-disk"], ["--loss", "squared"], ["--positive", "1"]):
+        error = forks("train", store, "-o", tmp_path / "m", *options).error
+        assert error == f"{complaint} row say --task multilabel", options
+    for call in (dualgap.one_vs_rest, dualgap.fit):
+        with pytest.raises(InputError, match=r"say task='multilabel'$"):
+            call(store)
+    found = forks("inspect", store, "--json").json
+    assert found["labels"] == {str(k): int(count) for k, count in enumerate(Y.sum(axis=0))}
+    assert (found["multilabel"], found["unlabelled"]) == (True, int((~Y.any(axis=1)).sum()))
+    assert f"; any number a row, {found['unlabelled']} rows without (--task multilabel)" in forks(
+        "inspect", store
+    ).out  # fmt: skip
+
+
+def test_means_are_those_of_scikit_learn() -> None:
+    from sklearn import metrics
+
+    rng = np.random.default_rng(0)
+    Y = rng.random((50, 6)) < 0.4
+    Y[:, 1] = False  # a label without rows, which is predicted
+    Y[:, 2] = False
+    scores = Y + rng.normal(size=Y.shape) - 0.5
+    scores[:, 2:4] = -1.0  # one without rows, and one with them, which are not
+    values, per_label = multilabel(Y, scores)
+    for average in ("macro", "micro"):
+        for name in ("precision", "recall", "f1"):
+            wanted = getattr(metrics, f"{name}_score")(Y, scores > 0, average=average, zero_division=0)
+            assert values[f"{name}_{average}"] == pytest.approx(wanted, rel=1e-12)
+    assert np.isnan(per_label[2]["recall"])
+
+
+def test_a_vector_of_labels_is_no_matrix_of_them() -> None:
+    X, Y = rows()
+    model = dualgap.one_vs_rest(X, Y).model
+    for call in (model.evaluate, model.score, model.verify):
+        with pytest.raises(InputError, match=r"y has shape \(90,\); .* a matrix of 0 and 1"):
+            call(X, Y[:, 0])
+
+
+def test_the_columns_of_a_data_frame_name_the_labels(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    X, Y = rows()
+    names = ["wheat", "corn", "oil", "gold", "tin"]
+    frame = pandas.DataFrame(Y, columns=names)
+    many = dualgap.one_vs_rest(X, frame, lam=0.01)
+    assert many.classes.tolist() == names
+    assert np.array_equal(many.coef, dualgap.one_vs_rest(X, Y, lam=0.01).coef)
+    many.model.save(tmp_path / "m")
+    model = load_model(tmp_path / "m")
+    assert model.classes == tuple(names)
+    turned = frame[names[::-1]]
+    assert model.verify(X, turned).verdict == "true"
+    assert model.evaluate(X, turned).as_dict() == model.evaluate(X, Y).as_dict()
+    more = model.evaluate(X, frame.assign(iron=1, tin=frame.tin.astype(bool)))
+    assert more.unknown == {"iron": 90}
+    with pytest.raises(InputError, match="y has no column 'oil'; its columns are wheat, corn, gold, tin"):
+        model.evaluate(X, frame.drop(columns="oil"))
+    with pytest.raises(InputError, match="y has two columns for the label 'a'"):
+        dualgap.one_vs_rest(X, pandas.DataFrame(Y, columns=list("abcda")))
+    with pytest.raises(InputError, match="y must hold 0 and 1 only"):
+        dualgap.one_vs_rest(X, pandas.DataFrame(Y, columns=names).astype(object).replace(1, "yes"))
+    assert dualgap.one_vs_rest(X, pandas.DataFrame(Y), max_epochs=1).classes.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_held_out_rows_are_read_as_evaluate_reads_rows(tmp_path: Path, forks: Forks) -> None:
+    """Labels that no training row has are left out of both, and named."""
+    X, Y = rows()
+    train, held = write(tmp_path / "train.svm", X, Y[:, :4]), write(tmp_path / "held.svm", X, Y)
+    told = f"labels that no training row has, left out (with their rows): 4: {Y[:, 4].sum()}"
+    options = ["-o", tmp_path / "m", "--task", "multilabel", "--validation"]
+    assert f"{held}: {told}" in forks("train", train, *options, held).out
+    found = forks("train", train, *options, held, "--json").json
+    assert found["notes"][-1] == f"{held}: {told}"
+    assert found["per_class"] and found["without_negatives"] == []  # noqa: PT018
+    with pytest.warns(UserWarning, match="validation: labels that no training row has, left out") as seen:
+        many = dualgap.one_vs_rest(train, task="multilabel", validation=held)
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = dualgap.one_vs_rest(train, task="multilabel", validation=(X, Y[:, :4]))
+    assert np.array_equal(many.coef, again.coef)
+
+
+def test_checkpoints_and_a_positive_label_are_refused_alike(tmp_path: Path, forks: Forks) -> None:
+    X, Y = rows()
+    train = ["train", write(tmp_path / "rows.svm", X, Y), "-o", tmp_path / "m", "--task", "multilabel"]
+    error = forks(*train, "--checkpoint", tmp_path / "run").error
+    assert error.endswith("and --task multilabel has a run for each label; leave it out")
+    assert "each label gets a model" in forks(*train, "--positive", "1").error

@@ -68,8 +68,8 @@ def claim(loss: str, bias: str, form: str = "J") -> Claim:
     exact = evaluate(point)
     primal, dual, rounding = float(exact.primal.low), float(exact.dual.low), 1e-14
     gap = primal - dual + rounding
-    base = dual if dual > 0.0 else 1e-6 * float(exact.at_zero.low)
-    return replace(point, primal=primal, dual=dual, gap=gap, relative_gap=gap / base, rounding=rounding)
+    relative = gap / dual if dual > 0.0 else math.inf
+    return replace(point, primal=primal, dual=dual, gap=gap, relative_gap=relative, rounding=rounding)
 
 
 CLAIMS = [(loss, bias) for loss in LOSSES for bias in ("none", "augmented", "exact")]
@@ -84,8 +84,25 @@ class TestChecker:
             for name in ("primal", "dual", "gap", "relative_gap"):
                 for sign in (1.0, -1.0):
                     right = getattr(true, name)
-                    wrong = replace(true, **{name: right * (1.0 + sign * OFF)})
-                    assert faults(wrong), f"{name} is off by {sign * OFF}"
+                    changed = right * (1.0 + sign * OFF) if math.isfinite(right) else 1e6 + sign
+                    assert faults(replace(true, **{name: changed})), f"{name} is off by {sign * OFF}"
+
+    def test_where_the_bound_is_0_a_relative_gap_needs_an_optimum_of_0(self) -> None:
+        """With equal targets and a free bias there is one; the gap is then a part of P(0)."""
+        true = claim("squared", "exact")
+        known = replace(true, beta=None, dual=0.0, y=[2.0] * len(true.y))
+        exact = evaluate(known)
+        primal = float(exact.primal.low)
+        gap, share = primal + known.rounding, 1e-6 * float(exact.at_zero.low)
+        known = replace(known, primal=primal, gap=gap, relative_gap=gap / share)
+        assert faults(known) == []
+        for wrong in (math.inf, 0.0, 2.0 * gap / share):
+            assert faults(replace(known, relative_gap=wrong))
+        unknown = replace(known, y=[2.0] * (len(true.y) - 1) + [2.0 + 1e-9])
+        primal = float(evaluate(unknown).primal.low)
+        unknown = replace(unknown, primal=primal, gap=primal + known.rounding, relative_gap=math.inf)
+        assert faults(unknown) == []
+        assert faults(replace(unknown, relative_gap=unknown.gap / share))
 
     @pytest.mark.parametrize("loss", LOSSES)
     def test_changed_points_are_noticed(self, loss: str) -> None:
@@ -165,7 +182,7 @@ class TestChecker:
             assert float(found.high) == pytest.approx(near, rel=1e-14, abs=1e-300)
 
     def test_it_imports_nothing_of_the_library(self) -> None:
-        for module in ("checker", "losses"):
+        for module in ("checker", "losses", "joint"):
             text = (Path(checker.__file__).parent / f"{module}.py").read_text()
             assert "dualgap" not in text
             assert "numpy" not in text

@@ -11,6 +11,7 @@ from inspect import Signature, signature
 from typing import Any
 
 from .core.bias import Bias
+from .core.certificate import excess
 from .core.losses import Loss
 from .core.problem import Point
 from .models.model import Model
@@ -58,7 +59,7 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float | str = 60.0,
     validation: Any = None,
-    patience: int = 5,
+    patience: int | None = None,
     metric: str = "loss",
     task: str | None = None,
     penalty: str = "l2",
@@ -77,16 +78,18 @@ def fit(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d), or a path, a Store, a ChunkFeed, a DataSpec or a Dataset
-        Float32 and float64 are used as they are, without a copy. A file is svmlight text, a store or a
-        Parquet file (labels in its column ``label``); rows of the latter two that do not fit into memory stay
-        on disk.
-    y : array of n labels
-        Two distinct labels for a classification loss, numbers or words (the larger one counts as +1), any
-        numbers for regression.
+        Float32 and float64, in arrays float16 too, are used as they are, without a copy. A file is svmlight
+        text, a store, a Parquet file (labels in its column ``label``) or a NumPy array (``.npy``); rows of
+        the latter three that do not fit into memory stay on disk.
+    y : array of n labels, or the path of an .npy file that holds it
+        For arrays and for ``.npy`` files, which hold rows alone; other files have labels of their own. Two
+        distinct labels for a classification loss, numbers or words (the larger one counts as +1), two or more
+        for a joint loss, any numbers for regression.
     loss : str or loss
         ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them. Underscores
         will do for hyphens, and scikit-learn's names for the same functions: ``"log_loss"``,
-        ``"squared_error"``...
+        ``"squared_error"``... ``"multinomial"`` and ``"crammer-singer"`` are joint losses of K classes: one
+        model of all of them, ``coef`` of shape (K, d), ``intercept`` (K,), ``dual`` (n, K).
     C, lam : float
         Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="none"`` or
         ``"exact"``).
@@ -103,7 +106,7 @@ def fit(
     bias : {"none", "augmented", "exact"}
         ``"augmented"`` adds a constant feature ``rho``, regularised like the others; ``"exact"`` is not
         regularised.
-    sample_weight : array of n numbers >= 0
+    sample_weight : array of n numbers >= 0, or the path of an .npy file
         Weight 2 is the row twice, weight 0 is no row.
     max_epochs, max_visits, time_limit : numbers or None
         Limits: epochs (visits of rows over their number), visits of rows, seconds. ``decomposition`` and
@@ -135,9 +138,10 @@ def fit(
         Put a record of the starting point before all others: epoch 0. Otherwise it changes nothing.
     validation : float, pair (X, y), path or Dataset
         Hold out that part of the rows, or these, and stop early: when ``metric`` on them has not fallen for
-        ``patience`` certificates, one an epoch unless ``record_every`` says otherwise. The best model on them
-        is handed back. A part of the rows is held out by giving them weight 0 in ``outcome.problem``:
-        ``outcome.dual`` has an entry for every row, and those of held-out rows do not count.
+        ``patience`` certificates (5 unless given), one an epoch unless ``record_every`` says otherwise. The
+        best model on them is handed back. A part of the rows is held out by giving them weight 0 in
+        ``outcome.problem``: ``outcome.dual`` has an entry for every row, and those of held-out rows do not
+        count. The model knows them again: it is verified from all rows.
     metric : {"loss", "error", "break-even"}
         What early stopping goes by: the mean loss on held-out rows, the share of them predicted wrong, or 1
         less their break-even point (where precision equals recall). Records have it as
@@ -220,7 +224,7 @@ def warn_unconverged(who: str, outcome: Outcome, tol: float, stacklevel: int = 3
 
     warnings.warn(
         f"{who} ended at a relative gap of {outcome.certificate.relative_gap:.3g} after {outcome.epochs:.4g} "
-        f"epochs, above tol={tol:g}: its objective may be up to that fraction above the minimum. "
+        f"epochs, above tol={tol:g}: {excess(outcome.certificate)}. "
         f"{outcome.advice}",
         ConvergenceWarning,
         stacklevel=stacklevel,

@@ -12,6 +12,7 @@ import numpy as np
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec, open_data
 from .data.features import make_expansion
+from .data.label_sets import LabelSets
 from .data.sources import View
 from .runtime.errors import InputError
 from .training.validation import split_off
@@ -67,11 +68,15 @@ def held_out(validation: Any, data: Dataset, task: str, seed: int) -> tuple[View
                 f"validation={float(validation)}: rows on disk cannot be split off; give a pair of arrays"
             )
         return split_off(data.source, float(validation), seed)
-    return data.source, in_view(other_rows(validation, data, task))
+    return data.source, in_view(other_rows(validation, data, task, depth=5))
 
 
-def other_rows(validation: Any, data: Dataset, task: str) -> Dataset:
-    """Rows that are no part of the training rows, opened in their columns and classes."""
+def other_rows(validation: Any, data: Dataset, task: str, *, depth: int) -> Dataset:
+    """Rows that are no part of the training rows, opened in their columns and classes. Of several labels a
+    row those that no training row has are left out, with a warning, as when a model is evaluated.
+
+    The user's call is ``depth`` calls above this one.
+    """
     if isinstance(validation, Dataset):
         return validation
     try:
@@ -79,9 +84,12 @@ def other_rows(validation: Any, data: Dataset, task: str) -> Dataset:
     except (TypeError, ValueError):
         raise InputError("validation must be a part of the rows between 0 and 1, or a pair (X, y)") from None
     try:
-        return open_data(DataSpec(X, y, in_memory=True), task, data.schema)
+        held = open_data(DataSpec(X, y, in_memory=True, leave_out=True), task, data.schema)
     except InputError as error:
         raise InputError(f"validation {error}") from None
+    if isinstance(held.labels, LabelSets) and held.labels.left_out:
+        warnings.warn(f"validation: {held.labels.left_out}", stacklevel=depth + 1)
+    return held
 
 
 def in_view(held: Dataset) -> View:

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from .api import ended_unasked, fit, job, warn_unconverged
+from .core.losses import JOINT, make_loss
 from .core.problem import Certificate
 from .data.chunks import OnDisk
-from .data.dataset import Dataset
+from .data.dataset import Dataset, array_of
 from .data.label_sets import LabelSets, as_label_matrix, is_label_matrix
 from .data.labels import Labels, listed, shown_label
 from .data.shared import Shared
@@ -91,20 +92,31 @@ class OneVsRest:
     @property
     def without_positives(self) -> list[Any]:
         """The labels that no training row has; their models are of the others' rows alone."""
-        return [
-            label
-            for label, outcome in zip(self.classes, self.outcomes, strict=False)
-            if len(self.outcomes) > 1 and _positive_weight(outcome) == 0.0
-        ]
+        return self._without(1.0)
+
+    @property
+    def without_negatives(self) -> list[Any]:
+        """The labels that every training row has; their models have nothing to tell them from."""
+        return self._without(-1.0)
 
     @property
     def remark(self) -> str:
-        """A sentence about labels that no training row has, or nothing."""
-        labels = self.without_positives
-        if not labels:
-            return ""
-        have = "has" if len(labels) == 1 else "have"
-        return f"{len(labels)} of {len(self.classes)} labels {have} no positive rows ({listed(labels)})"
+        """A sentence about labels that no training row has, or that all have, or nothing."""
+        told = []
+        for labels, kind in ((self.without_positives, "positive"), (self.without_negatives, "negative")):
+            have = "has" if len(labels) == 1 else "have"
+            if labels:
+                told.append(
+                    f"{len(labels)} of {len(self.classes)} labels {have} no {kind} rows ({listed(labels)})"
+                )
+        return ", and ".join(told)
+
+    def _without(self, sign: float) -> list[Any]:
+        return [
+            label
+            for label, outcome in zip(self.classes, self.outcomes, strict=False)
+            if len(self.outcomes) > 1 and _weight(outcome, sign) == 0.0
+        ]
 
     @cached_property
     def model(self) -> Model:
@@ -160,8 +172,9 @@ def one_vs_rest(
     ----------
     y : array of n labels, or a matrix of n rows
         A matrix of 0 and 1, dense or sparse, has a column for each label, and a row may have any number of
-        them; a label that no row has is allowed, and warned of. Files have such labels as ``1,5,7`` at the
-        beginning of a line, and are read so with ``task="multilabel"``.
+        them; a label that no row has, or that all have, is allowed, and warned of. The columns of a data
+        frame give the labels their names. Files have such labels as ``1,5,7`` at the beginning of a line,
+        and are read so with ``task="multilabel"``.
     threads : int
         In memory, so many classes are trained at a time, on one copy of the rows; threads beyond the number
         of classes share the passes over all rows. From disk, all classes are trained in the same passes.
@@ -169,8 +182,13 @@ def one_vs_rest(
         The callbacks of that class's run, besides ``callbacks``, which see the runs of all classes. With
         threads they are called from several of them.
     """
-    bound = signature(fit).bind(X, as_label_matrix(y), threads=threads, **arguments)
+    bound = signature(fit).bind(X, as_label_matrix(array_of(y)), threads=threads, **arguments)
     bound.apply_defaults()
+    loss = make_loss(bound.arguments["loss"])
+    if loss.task == JOINT:
+        raise InputError(
+            f"the {loss.name} loss trains all classes at once, and not one against the rest: use fit"
+        )
     data = opened(data_of(bound.arguments), _task(bound.arguments), depth=2)
     if data.labels is None:
         raise InputError("X is open already, for other targets than classes; give a path, a Store or a feed")
@@ -186,7 +204,7 @@ def one_vs_rest(
     limits = [bound.arguments[name] for name in ("tol", "max_epochs", "stall")]
     _warn_of_the_worst(found, data.labels, *limits)
     many = OneVsRest(np.asarray(data.labels.classes), [found[k] for k in runs.positive], data)
-    if many.without_positives:
+    if many.remark:
         warnings.warn(many.remark, TrivialModelWarning, stacklevel=2)
     return many
 
@@ -273,7 +291,7 @@ class _Runs:
         if validation is None or isinstance(validation, float | np.floating):
             return None
         task = "multilabel" if isinstance(self.labels, LabelSets) else "one-vs-rest"
-        rows = other_rows(validation, self.data, task)
+        rows = other_rows(validation, self.data, task, depth=4)
         return rows._replace(source=in_view(rows))
 
     def _arguments(self, k: int, held: Dataset | None) -> dict[str, Any]:
@@ -303,10 +321,10 @@ def against_rest(data: Dataset, k: int) -> Dataset:
     )
 
 
-def _positive_weight(outcome: Outcome) -> float | None:
-    """The total weight of the positive rows of a run, where that is known."""
+def _weight(outcome: Outcome, sign: float) -> float | None:
+    """The total weight of the rows of a run whose targets have that sign, where it is known."""
     known = outcome.problem.source.target_weights
-    return None if known is None else sum(weight for target, weight in known if target > 0.0)
+    return None if known is None else sum(weight for target, weight in known if target * sign > 0.0)
 
 
 def _outcomes(found: Iterable[tuple[Any, Result]]) -> dict[int, Outcome]:

@@ -11,17 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core.bias import Bias, make_bias
-from .core.losses import Loss, make_loss
-from .core.problem import Form, Point, Problem
+from .core.losses import JOINT, Loss, make_loss
+from .core.problem import AnyProblem, Form, Point, make_problem
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
+from .data.labels import ClassNumbers, shown_label
 from .inputs import data_of, held_out, opened
 from .limits import Limits, parsed_period, period_in_visits, stall_visits
 from .outcome import Outcome
 from .runtime.checks import duration, flag, functions, number, one_of, shown, whole
 from .runtime.compiling import Stopwatch
 from .runtime.errors import InputError
-from .solvers import check_from_disk, check_regulariser, check_seed, make_solver
+from .solvers import check_from_disk, check_regulariser, check_seed, make_solver, preset_named
 from .solvers.auto import choose, switching
 from .training.callbacks import Callback, as_callback
 from .training.checkpoint import Checkpoint
@@ -33,6 +34,7 @@ from .training.stopping import Rules
 from .training.validation import METRICS, Validation
 from .warm_starts import run_to_resume, second_order_first, starting_point
 
+_PATIENCE = 5  # certificates without a fall before early stopping, unless given
 _OTHERS = "scikit-learn's SGDClassifier and LogisticRegression(solver='saga'), skglm and celer offer it"
 
 
@@ -77,9 +79,14 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     rules, problem = task.rules, task.problem
     record_every = period_in_visits(record_every, problem, task.solver)
     if task.validate is not None:
-        measure = METRICS[task.validate.metric]
-        rules = rules | NotImproving(whole("patience", given["patience"], 1), measure)
+        patience = _PATIENCE if given["patience"] is None else whole("patience", given["patience"], 1)
+        rules = rules | NotImproving(patience, METRICS[task.validate.metric])
         record_every = record_every or problem.epoch_size
+    elif given["patience"] is not None:
+        raise InputError(
+            f"patience={shown(given['patience'])} is for early stopping; give validation= as well, or leave "
+            "it out"
+        )
     if record_every is not None and not problem.source.in_memory:
         if task.validate is None:
             raise InputError(
@@ -101,9 +108,9 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
         compile_seconds=watch.elapsed().compiling,
     )
     rules = rules | GapIsRounding()
-    patience = stall_visits(given["stall"], problem.epoch_size)
-    if patience is not None:
-        rules = rules | Stalled(patience)
+    stalled = stall_visits(given["stall"], problem.epoch_size)
+    if stalled is not None:
+        rules = rules | Stalled(stalled)
     told = [as_callback(each) for each in callbacks]
     return Prepared(task, rules, settings, [*told, *checkpoint])  # it saves what the others remember
 
@@ -111,7 +118,7 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
 class Task(NamedTuple):
     """What is to be solved, by whom, until when."""
 
-    problem: Problem
+    problem: AnyProblem
     solver: AnySolver
     rules: Rules
     form: Form
@@ -168,10 +175,13 @@ def prepare(
             )
         chosen, C = chosen.hard_margin, 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
-    problem = Problem(source, chosen, lam, kind)
+    joint = _classes_at_once(chosen, data)
+    problem = make_problem(source, chosen, lam, kind, joint, data.schema.derivation)
+    if joint and classes is not None:
+        problem.check_bounded([shown_label(label) for label in classes])
     name, why = choose(problem, options) if isinstance(solver, str) and solver == "auto" else (solver, "")
     if isinstance(source, OnDisk):
-        check_from_disk(name, problem.bias.kind)
+        check_from_disk(name, problem.bias.kind, chosen.name, asked=data.spec.in_memory is False)
         source.check = problem.check_targets
     trainer: AnySolver
     if name == "auto":
@@ -182,17 +192,33 @@ def prepare(
         )
     if name != "auto":
         check_regulariser(name, lam)
-    trainer = trainer.resolved(problem)
     rules = limits.rules(tol, problem.epoch_size)
-    trainer.check(problem, rules.allowance(0))
+    try:
+        trainer = trainer.resolved(problem)
+        trainer.check(problem, rules.allowance(0))
+    except InputError as error:
+        raise (error if name == "auto" else preset_named(error, name, options)) from None
     measure = metric_of(metric, data, held is not None)
-    validate = None if held is None else Validation(held, chosen, measure)
+    validate = None if held is None else Validation(held, chosen, measure, joint)
     given = None if form == "mean" else math.inf if hard else 1.0 if C is None else float(C)
     return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
 
 
+def _classes_at_once(loss: Any, data: Dataset) -> int | None:
+    """The number of classes of a joint loss; None for other losses."""
+    if loss.task != JOINT:
+        return None
+    if not isinstance(data.labels, ClassNumbers):
+        raise InputError(
+            f"the {loss.name} loss trains all classes at once: open the data for task 'classes', or give X "
+            "and y to fit"
+        )
+    return len(data.labels.classes)
+
+
 def task_of(task: Any, loss: Loss) -> str:
-    """Whether labels are two classes or numbers: as the loss has it, unless ``task`` says otherwise.
+    """Whether labels are two classes, any number of them, or numbers: as the loss has it, unless ``task``
+    says otherwise.
 
     A regression loss takes the targets -1 and +1 as any other numbers, so it can train a classifier.
     """
@@ -202,7 +228,14 @@ def task_of(task: Any, loss: Loss) -> str:
         raise InputError(
             "task='multilabel': fit trains one model; dualgap.one_vs_rest trains one for each label"
         )
-    wanted: str = one_of("task", task, ("classification", "regression"))
+    wanted: str = one_of("task", task, ("classification", "regression", JOINT))
+    if wanted == JOINT and loss.task != JOINT:
+        raise InputError(
+            f"task='classes': the {loss.name} loss has one score a row; multinomial and crammer-singer train "
+            "K classes at once"
+        )
+    if wanted == "classification" and loss.task == JOINT:
+        return JOINT
     if wanted == "regression" and loss.task != wanted:
         raise InputError(
             f"task='regression': the {loss.name} loss is for classes; take a loss such as squared or huber"
@@ -231,6 +264,16 @@ def is_hard(C: float | None, lam: float | None) -> bool:
     return isinstance(C, float | np.floating) and math.isinf(C) and C > 0 and lam is None
 
 
+def checked_C(C: Any) -> float:
+    """C as a number: positive, or inf for the hard margin (not a number beyond float64)."""
+    if is_hard(C, None):
+        return math.inf
+    try:
+        return number("C", C)
+    except InputError as error:
+        raise InputError(f"{error}, or inf for the hard margin") from None
+
+
 def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, Form]:
     """Lam, and the form of the objective that the caller thinks in."""
     if C is not None and lam is not None:
@@ -240,7 +283,7 @@ def strength(C: float | None, lam: float | None, weight: float) -> tuple[float, 
         )
     if lam is not None:
         return number("lam", lam, zero=True), "mean"
-    given = number("C", 1.0 if C is None else C)
+    given = checked_C(1.0 if C is None else C)
     low, high = 1e-100 / weight, 1e100 / weight  # the same range for lam
     if not low <= given <= high:
         raise InputError(

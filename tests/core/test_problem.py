@@ -212,9 +212,10 @@ def test_the_relative_gap() -> None:
     assert careful.rounding == pytest.approx(0.03)
     assert careful.gap == pytest.approx(0.33)
     assert careful.relative_gap == pytest.approx(0.33 / 1.18)
-    for dual, error in ((0.0, 0.0), (-2.0, 0.0), (1e-9, 2e-9)):  # not surely positive: against a part of P(0)
-        stated = problem.certificate(1.5, 0.0, dual, error)
-        assert stated.relative_gap == pytest.approx(stated.gap / (ABSOLUTE_SHARE * problem.value_at_zero))
+    for dual, error in ((0.0, 0.0), (-2.0, 0.0), (1e-9, 2e-9)):  # not surely positive: nothing is known
+        assert problem.certificate(1.5, 0.0, dual, error).relative_gap == np.inf
+        assert problem.certificate(1e-12, 0.0, dual, error).relative_gap == np.inf
+    assert problem.certificate(1e-9, 2e-9, 0.0, 0.0).relative_gap == np.inf  # the optimum may be 1e-30
     assert problem.certificate(0.0, 0.0, 0.0, 0.0).relative_gap == 0.0
     assert problem.certificate(1.5, 0.0, -np.inf, 0.0).relative_gap == np.inf
     assert problem.certificate(np.inf, 0.0, 1.0, 0.0).relative_gap == np.inf
@@ -231,6 +232,40 @@ def test_an_optimum_of_zero_is_certified() -> None:
         0.0,
         0.0,
     )
+
+
+@pytest.mark.parametrize(
+    ("loss", "targets", "bias", "zero"),
+    [
+        (Hinge(), [1.0, 1.0, 1.0], ExactBias(), True),
+        (Logistic(), [-1.0, -1.0, -1.0], ExactBias(), True),  # 0 is the infimum, which no model has
+        (Hinge(), [1.0, 1.0, 1.0], AugmentedBias(), False),
+        (Hinge(), [1.0, -1.0, 1.0], ExactBias(), False),
+        (Squared(), [0.1, 0.1, 0.1], ExactBias(), True),
+        (Squared(), [0.1, 0.1, 0.2], ExactBias(), False),
+        (Squared(), [0.1, 0.1, 0.1], NoBias(), False),
+        (EpsilonInsensitive(0.5), [1.01, 1.5, 2.0], ExactBias(), True),
+        (EpsilonInsensitive(0.1), [0.1, 0.2, 0.30000000000000004], ExactBias(), False),  # by an ulp
+        (EpsilonInsensitive(0.5), [1.0, 1.5, 2.1], ExactBias(), False),
+        (EpsilonInsensitive(0.5), [0.1, -0.4, 0.0], NoBias(), True),
+    ],
+)
+def test_a_floor_only_where_the_optimum_is_zero(
+    loss: Any, targets: list[float], bias: Any, zero: bool
+) -> None:
+    """A row of weight 0 does not count. Only where the optimum is 0 is P(0) a yardstick for a gap."""
+    X, y, weight = np.ones((4, 2)), np.array([*targets, -targets[0]]), np.array([1.0, 1.0, 1.0, 0.0])
+    problem = Problem(view(X, y, weight), loss, 1.0, bias)
+    share = ABSOLUTE_SHARE * problem.value_at_zero
+    assert problem.gap_floor == (share if zero else None)
+    stated = problem.certificate(1e-3, 1e-9, 0.0, 0.0)
+    assert stated.relative_gap == (pytest.approx(stated.gap / share) if zero and share else np.inf)
+    assert problem.certificate(1e-9, 1e-9, 0.0, 0.0).relative_gap == (0.0 if zero else np.inf)
+    assert problem.with_bias(NoBias()).gap_floor == (0.0 if zero and not share else None)
+    unregularised = dataclasses.replace(problem, lam=0.0)
+    assert unregularised.certificate(0.0, 1e-15, 0.0, 0.0).relative_gap == 0.0
+    if not zero:
+        assert unregularised.certificate(1e-9, 1e-15, 0.0, 0.0).relative_gap == np.inf
 
 
 # ---- attacks
@@ -784,7 +819,8 @@ def test_a_problem_is_an_objective() -> None:
 
 
 def test_another_bias_keeps_nothing_that_depends_on_it() -> None:
-    kept = [name for name, value in vars(Problem).items() if isinstance(value, cached_property)]
+    members = {name: value for cls in Problem.__mro__ for name, value in vars(cls).items()}
+    kept = [name for name, value in members.items() if isinstance(value, cached_property)]
     assert "constants" in kept
     problem = small_problem(n=20, d=3, lam=0.1, seed=0, bias=ExactBias())
     for name in kept:

@@ -121,7 +121,7 @@ def test_columns_of_a_parquet_file_have_parts_to_play(tmp_path: Path) -> None:
     share = np.arange(120) % 3.0
     written(tmp_path, X, y, label="target", share=share)
     file = tmp_path / "rows.parquet"
-    with pytest.raises(InputError, match="there is no column 'label'; there are: f0"):
+    with pytest.raises(InputError, match=r"there is no column 'label' for the labels .* there are: f0"):
         dualgap.fit(file)
     spec = DataSpec(file, columns=ReadOptions(label="target", weight="share"))
     data = open_data(spec, "classification")

@@ -154,7 +154,7 @@ def test_a_transformer_without_a_state_will_do() -> None:
         ("kmer:x", None, "is not known"),
         ("poly2", 0, "between 1 and 30"),
         ("poly2", 31, "between 1 and 30"),
-        (None, 12, "nothing to hash"),
+        (None, 12, "is for expand"),
         (3, None, "no transformer"),
     ],
 )

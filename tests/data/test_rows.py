@@ -228,7 +228,6 @@ def unaligned(matrix: np.ndarray) -> np.ndarray:
         lambda m: np.repeat(m, 2, axis=1)[:, ::2],
         lambda m: np.repeat(m, 2, axis=0)[::-2][::-1],
         lambda m: m.astype(np.longdouble),
-        lambda m: m.astype(np.float16),
         lambda m: m.tolist(),
     ],
     ids=[
@@ -239,7 +238,6 @@ def unaligned(matrix: np.ndarray) -> np.ndarray:
         "strided",
         "reversed",
         "long",
-        "half",
         "lists",
     ],
 )

@@ -37,6 +37,13 @@ def test_a_class_without_rows_has_no_recall_and_the_means_leave_it_out() -> None
     assert np.isnan(per_class[2]["recall"])
     assert np.isnan(per_class[2]["auc"])
     assert values["recall_macro"] == pytest.approx((1 + 0.5) / 2)
+    codes, scores = np.array([0, 1, 1, 2]), np.eye(3)[[0, 1, 0, 0]]  # class 2 is never predicted
+    values, _ = multiclass(codes, scores)
+    for name in ("precision", "recall", "f1"):
+        wanted = getattr(metrics, f"{name}_score")(
+            codes, scores.argmax(axis=1), average="macro", zero_division=0
+        )
+        assert values[f"{name}_macro"] == pytest.approx(wanted)
     values = classification(-np.ones(3), -np.ones(3))
     assert all(np.isnan(values[name]) for name in ("precision", "recall", "f1", "auc", "average_precision"))
 
@@ -71,6 +78,11 @@ def test_what_can_be_measured() -> None:
         many.model.evaluate(X[:1], ["dog"])
     with pytest.raises(InputError, match="y is missing"):
         many.model.evaluate(X)
+    for wrong in (y[:5], np.ones((90, 3))):
+        with pytest.raises(InputError, match=r"y has shape .* and X has 90 rows; it must be one label a row"):
+            many.model.evaluate(X, wrong)
+    with pytest.raises(InputError, match="X is a masked array"):
+        many.model.predict(np.ma.array(X, mask=X > 1.0))
     line = dualgap.fit(X, X @ [1.0, 2.0, 3.0], loss="squared", C=10.0).model
     assert line.score(X, X @ [1.0, 2.0, 3.0]) == pytest.approx(1.0, abs=1e-3)
     assert line.evaluate(X, X[:, 0]).as_dict().keys() == {"n_samples", "mse", "mae", "r2"}

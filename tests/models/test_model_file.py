@@ -392,6 +392,20 @@ def test_a_model_is_frozen() -> None:
     assert replace(model(), C=2.0).C == 2.0
 
 
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_dense_rows_have_the_fingerprint_and_hashes_of_sparse_ones(
+    share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(50, 7)).astype(np.float16)
+    X[rng.random(X.shape) < share] = 0.0
+    y, sparse = rng.integers(0, 3, 50), sp.csr_array(X.astype(np.float64))
+    for entries in (7, 64, 1 << 16):
+        monkeypatch.setattr("dualgap.data.fingerprint._ENTRIES", entries)
+        assert fingerprint(X, y) == fingerprint(sparse, y)
+        assert row_hashes(X, y).tolist() == row_hashes(sparse, y).tolist()
+
+
 def test_hashes_know_rows_and_not_their_storage() -> None:
     expected = row_hashes(X, Y)
     assert np.unique(expected).size == 3

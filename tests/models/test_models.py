@@ -14,9 +14,9 @@ import scipy.sparse as sp
 
 import dualgap
 from dualgap.cli import _run
-from dualgap.core.losses import LOSSES
+from dualgap.core.losses import every_loss
 from dualgap.files import DataSpec, Model, Store, write_store, write_svmlight
-from dualgap.models.card import FORMULAS
+from dualgap.models.card import FORMULAS, statements
 from dualgap.models.saving import VERSION, header_of, load_model
 from dualgap.runtime.archive import read_archive, write_archive
 from dualgap.runtime.errors import InputError
@@ -79,7 +79,51 @@ def test_early_stopping_leaves_rows_out_of_the_certificate() -> None:
     held = many.outcomes[0].problem.source.weight == 0.0
     assert held.sum() == 60
     assert many.model.verify(X, y, np.where(held, 0.0, 1.0)).verdict == "true"
-    assert many.model.verify(X, y).verdict == "not true"
+    assert np.array_equal(many.model.held_rows, np.flatnonzero(held))
+    for chosen in (slice(None), slice(None, None, -1)):
+        found = many.model.verify(X[chosen], y[chosen])
+        assert found.verdict == "true"
+        assert found.reason.endswith("(60 rows were held out of training and do not count)")
+
+
+def test_held_out_rows_are_known_again(tmp_path: Path, capsys: Any) -> None:
+    """Also where a held-out row has a twin that took part in training, and where rows have weights."""
+    X, y = rows(n=120)
+    X, y = np.concatenate([X, X]), np.concatenate([y, y])
+    order, other = np.random.default_rng(0).permutation(y.size), np.random.default_rng(1)
+    for weight in (None, other.choice([0.0, 0.5, 2.0], y.size)):
+        model = dualgap.fit(X, y, sample_weight=weight, validation=0.25, patience=2).model
+        model.save(tmp_path / "m")
+        model = load_model(tmp_path / "m")
+        moved = None if weight is None else weight[order]
+        assert model.verify(X, y, weight).rows == "same order"
+        assert model.verify(X[order], y[order], moved).rows == "another order"
+        for found in (model.verify(X, y, weight), model.verify(X[order], y[order], moved)):
+            assert found.verdict == "true"
+        assert model.verify(X, 1 - y, weight).verdict == "not true"
+        fewer = replace(model, held_rows=model.held_rows[:-1], held_hashes=model.held_hashes[:-1])
+        assert fewer.verify(X, y, weight).verdict == "not true"
+        nameless = replace(model, fingerprint=None, rows_in_order=None, rows_in_any_order=None)
+        assert nameless.identified(X, y, weight).verify(X[order], y[order], moved).verdict == "true"
+    model = dualgap.fit(X, y, validation=0.25, patience=2).model
+    model.save(tmp_path / "m")
+    write_svmlight(tmp_path / "rows.svm", X, y)
+    assert certify(capsys, tmp_path / "m", tmp_path / "rows.svm")[0] == 0
+    write_store(tmp_path / "rows.arrow", X, y)
+    assert certify(capsys, tmp_path / "m", tmp_path / "rows.arrow")[0] == 0
+
+
+@pytest.mark.parametrize("held", [[0, 240], [3, 3], [-1, 2], [5, 4], []])
+def test_held_out_rows_of_a_file_are_rows(tmp_path: Path, held: list[int]) -> None:
+    X, y = rows()
+    model = dualgap.fit(X, y, validation=0.25, patience=2).model
+    wrong = replace(model, held_rows=np.array(held), held_hashes=model.held_hashes[: len(held)])
+    wrong.save(tmp_path / "m")
+    with pytest.raises(InputError, match="held_rows are no numbers, in rising order"):
+        load_model(tmp_path / "m")
+    replace(model, held_hashes=model.held_hashes[1:]).save(tmp_path / "m")
+    with pytest.raises(InputError, match="held_rows and held_hashes have the shapes"):
+        load_model(tmp_path / "m")
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -233,6 +277,25 @@ def test_the_hard_margin_is_verified() -> None:
     outcome = dualgap.fit(X, [1, 1, 0, 0], C=np.inf, bias="exact", solver="smo", tol=1e-6)
     assert outcome.model.loss == "hard-margin"
     assert outcome.model.verify(X, [1, 1, 0, 0]).verdict == "true"
+    model = dualgap.LinearSVC(C=np.inf, solver="smo", tol=1e-6).fit(X, [1, 1, 0, 0])
+    assert np.array_equal(model.coef_[0], outcome.coef)
+    assert model.certificate_ == [outcome.certificate]
+    assert model.to_model().verify(X, [1, 1, 0, 0]).verdict == "true"
+    with pytest.raises(InputError, match="which belongs to the hinge loss and not to 'logistic'"):
+        dualgap.LinearSVC(C=np.inf, loss="logistic").fit(X, [1, 1, 0, 0])
+
+
+@pytest.mark.parametrize("bias", ["none", "exact"])
+def test_classes_that_are_not_separable_end_a_hard_margin(bias: str, tmp_path: Path, capsys: Any) -> None:
+    """Rows that are in both classes: the dual grows beyond all bounds."""
+    X, y = np.eye(3)[[0, 0, 1, 2]], np.array([1, -1, 1, -1])
+    outcome = dualgap.fit(X, y, C=np.inf, bias=bias)
+    assert outcome.reason.name == "not separable"
+    assert statements(outcome.model).startswith("Nothing is proven of this model: it violates")
+    write_svmlight(tmp_path / "rows.svm", X, y)
+    told = ["train", str(tmp_path / "rows.svm"), "-o", str(tmp_path / "m"), "--C", "inf", "--bias", bias]
+    assert _run(told) == 3
+    assert "above the smallest possible" not in capsys.readouterr().out
 
 
 def test_files_of_the_first_version_are_read(tmp_path: Path) -> None:
@@ -263,5 +326,5 @@ def test_labels_that_no_file_can_hold(tmp_path: Path) -> None:
 
 
 def test_the_card_has_the_formulas_of_the_losses() -> None:
-    own = {name: loss.summary.partition(": ")[0] for name, loss in LOSSES.items()}
+    own = {name: loss.summary.partition(": ")[0] for name, loss in every_loss().items()}
     assert {**own, "hard-margin": FORMULAS["hard-margin"]} == FORMULAS

@@ -23,6 +23,25 @@ def rows(classes: int, dtype: Any, n: int = 301, d: int = 40) -> tuple[Any, Any]
     return np.where(rng.random((n, d)) < 0.6, X, 0.0).astype(dtype), y + 1
 
 
+@pytest.mark.parametrize(("d", "k"), [(40, 9), (38, 2), (3, 1), (1, 17)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int8])
+def test_many_dense_rows_have_the_scores_of_few(
+    d: int, k: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = (10 * rows(2, np.float64, d=d)[0]).astype(dtype)
+    rng = np.random.default_rng(0)
+    coef, intercept = rng.normal(size=(k, d)), rng.normal(size=k)
+    few = scores_of(X, coef, intercept)
+    monkeypatch.setattr("dualgap.models.scoring._MANY", 0)
+    monkeypatch.setattr("dualgap.models.dense_scores._ENTRIES", 64 * d)
+    for many in (X, np.asfortranarray(X), X[:1], X[:64], X[:65]):
+        assert scores_of(many, coef, intercept).tobytes() == few[: many.shape[0]].tobytes()
+    X[3, 0] = 100
+    changed = scores_of(X, coef, intercept)
+    assert (changed[3] != few[3]).any()
+    assert np.delete(changed, 3, axis=0).tobytes() == np.delete(few, 3, axis=0).tobytes()
+
+
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
 def test_the_score_of_a_row_depends_on_that_row_alone(

@@ -119,6 +119,16 @@ def test_the_first_gap_of_a_smooth_loss_decides(loss: str) -> None:
     assert outcome.converged
 
 
+def test_the_same_numbers_are_solved_alike_however_they_are_stored() -> None:
+    """Text that stores every entry, at a C so large that coordinates and Newton's method crawl."""
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(150, 150)), np.where(rng.random(150) < 0.4, 1, -1)
+    found = [dualgap.fit(rows, y, C=1e8) for rows in (X, sp.csr_array(X))]
+    assert [outcome.converged for outcome in found] == [True, True]
+    assert [outcome.solver.name for outcome in found] == ["interior-point"] * 2
+    assert found[0].epochs == pytest.approx(found[1].epochs, rel=0.2)
+
+
 class TestWarmStarts:
     def test_what_one_c_needed_the_next_begins_with(self) -> None:
         X, y = crawling()

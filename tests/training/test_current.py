@@ -14,9 +14,8 @@ import pytest
 import dualgap
 from dualgap.core.problem import Point
 from dualgap.runtime.errors import InputError, TrivialModelWarning
-from dualgap.solvers import SOLVERS
 from dualgap.training.callbacks import JsonLines
-from support.problems import linear_data
+from support.problems import SINGLE_SCORE, linear_data
 from support.states import assert_same
 
 C = 5.0
@@ -55,7 +54,7 @@ def objective(w: Any, b: float) -> float:
     return float(0.5 * w @ w + C * np.maximum(0.0, 1.0 - y * (X @ w + b)).sum())
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", SINGLE_SCORE)
 def test_records_have_the_best_and_the_own_point(solver: str) -> None:
     """Measures are given the point whose values the record has; the best never gets worse."""
 
@@ -80,7 +79,7 @@ def test_records_have_the_best_and_the_own_point(solver: str) -> None:
     assert wiggles == (solver not in STEADY)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", SINGLE_SCORE)
 def test_the_solvers_own_model_can_be_handed_back(solver: str) -> None:
     best, last = fit(solver), fit(solver, output="last")
     record = last.trace[-1]
@@ -209,3 +208,33 @@ def test_all_zero_model_that_fits_exactly_needs_no_remark() -> None:
     )
     assert outcome.certificate.primal == 0.0
     assert outcome.remark == ""
+    assert outcome.certificate.relative_gap == 0.0
+    assert outcome.converged
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+@pytest.mark.parametrize("solver", ["interior-point", "newton", "auto"])
+def test_a_large_C_is_no_excuse(solver: str, loss: str) -> None:
+    """The optimum is a tiny part of the objective at w = 0; a model is measured against the optimum."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(40, 60)) + 2.0, np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    best = dualgap.fit(X, y, loss=loss, C=1e4, solver="interior-point", tol=1e-4).certificate
+    found = dualgap.fit(X, y, loss=loss, C=1e8, solver=solver, tol=1e-2)
+    assert found.converged
+    assert found.certificate.primal <= 1.02 * best.primal
+    unfinished = dualgap.fit(X, y, loss=loss, C=1e8, solver=solver, tol=1e-2, max_visits=1).certificate
+    assert unfinished.primal > 1.1 * best.primal
+    assert unfinished.primal <= best.primal * (1.0 + unfinished.relative_gap)
+    if solver != "auto":  # whose duals are scaled to where they are a lower bound
+        assert 0.0 < unfinished.dual < best.primal
+
+
+@pytest.mark.parametrize("output", ["best", "last"])
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "epsilon-insensitive"])
+@pytest.mark.parametrize("target", [0.0, 3.3])
+def test_an_optimum_of_zero_ends_a_run(target: float, loss: str, output: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 8))
+    for solver in ("auto", "dcd"):
+        found = dualgap.fit(X, np.full(30, target), loss=loss, bias="exact", solver=solver, output=output)
+        assert found.converged
+        assert found.certificate.gap <= 1e-7

@@ -155,6 +155,14 @@ def test_numbers_that_cannot_be_are_refused(what: str, tmp_path: Path) -> None:
         dualgap.fit(X, Y, solver="dcd", tol=0.0, resume=tmp_path / "run.npz")
 
 
+def test_the_own_point_of_a_run_is_no_better_than_what_is_proven() -> None:
+    run = dualgap.fit(X, Y, solver="dcd", max_epochs=20, tol=0.0).run
+    assert run.value.dual > 0.0
+    damaged = run._replace(current=run.current._replace(primal=0.5 * run.value.dual, dual=0.0))
+    with pytest.raises(dualgap.InputError, match="current has a primal value below the best dual one"):
+        dualgap.fit(X, Y, solver="dcd", tol=0.0, resume=damaged)
+
+
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
 def test_single_precision_is_checked_as_well(number: float) -> None:

@@ -76,6 +76,26 @@ def test_stalled_needs_a_whole_window_without_progress() -> None:
     assert memory.visits.size <= 4  # no more than it looks back
 
 
+def test_stalled_without_a_lower_bound_looks_at_the_gap_itself() -> None:
+    rule = Stalled(visits=100)
+    memory = rule.begin()
+
+    def at(visits: int, primal: float, dual: float) -> Reason | None:
+        nonlocal memory
+        gap = primal - dual
+        certificate = Certificate(primal, dual, gap, gap / dual if dual > 0.0 else math.inf, 0.0, "mean")
+        reason, memory = rule.look(record(visits=visits, certificate=certificate), memory)
+        return reason
+
+    assert at(0, 1.0, 0.0) is None
+    assert at(100, 0.9, 0.0) is None  # the objective falls
+    assert at(200, 0.9, 1e-9) is None  # a lower bound at last
+    assert at(300, 0.9, 1e-9).name == "stalled"
+    memory = rule.begin()
+    assert at(0, 1.0, 0.0) is None
+    assert at(100, 1.0, 0.0).name == "stalled"
+
+
 def test_a_gap_of_rounding_errors_is_recognised() -> None:
     certificate = Certificate(1.0, 1.0, 1e-12, 1e-12, 9e-13, "mean")
     rule = GapIsRounding()

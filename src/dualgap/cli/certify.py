@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import columns, emit, headline, json_option, quiet_option
-from .data import data_argument, model_argument, reading_options, spec_of
+from .data import array_options, data_argument, model_argument, reading_options, spec_of
 
 if TYPE_CHECKING:
     from ..models.verification import ClassVerdict, Verification
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @model_argument
 @data_argument
 @reading_options
+@array_options
 @json_option
 @quiet_option
 def command(model_file: Path, data_file: Path, as_json: bool, quiet: bool, **reading: Any) -> int:

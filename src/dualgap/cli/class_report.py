@@ -72,6 +72,7 @@ class TrainedClasses:
             "stop_message": in_options(self.reason.message),
             "notes": list(self.data.notes),
             "without_positives": [plain(label) for label in self.found.without_positives],
+            "without_negatives": [plain(label) for label in self.found.without_negatives],
             "per_class": [
                 {
                     "class": label,

@@ -168,6 +168,20 @@ def size_of(bytes_: int) -> str:
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
+class FloatOrInf(click.ParamType):  # type: ignore[type-arg]  # as for Size
+    """A number, or inf spelt out: one that is beyond float64 does not become inf."""
+
+    name = "float"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read it as Python does."""
+        found: float = click.FLOAT.convert(value, param, ctx)
+        spelt = re.fullmatch(r"[+-]?inf(inity)?", str(value).strip().lower())
+        if math.isinf(found) and spelt is None:
+            self.fail(f"{value} is beyond the largest number, 1.8e308; inf stands for infinity", param, ctx)
+        return found
+
+
 class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions
     """A number of bytes: 500MB, 2GB, 1.5GiB, or plain digits."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .console import Size, Spinner, counted, emit, json_option, note, quiet_option, size_of
-from .data import check_files, multilabel_option, zero_based_option
+from .data import LABEL, check_columns, check_files, labels_option, multilabel_option, zero_based_option
 
 
 @click.command(short_help="Convert data: svmlight text to a store, and back.")
@@ -25,7 +25,10 @@ from .data import check_files, multilabel_option, zero_based_option
 @click.option("--memory-budget", type=Size(), metavar="SIZE", default="1GB", show_default=True,
               help="Memory for rows on the way; what does not fit goes to files beside OUT.")  # fmt: skip
 @click.option(
-    "--weights", metavar="FILE", type=click.Path(path_type=Path), help="One weight a line, for every row."
+    "--weights",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="One weight a line (or .npy), for every row.",
 )
 @click.option(
     "--names", metavar="FILE", type=click.Path(path_type=Path), help="One name a line, for every column."
@@ -34,14 +37,15 @@ from .data import check_files, multilabel_option, zero_based_option
     "--n-features", type=int, help="Number of columns; a higher index is an error.  [default: as found]"
 )
 @zero_based_option("count from 0; auto: if there is an index 0.")
-@click.option("--label", metavar="COLUMN", default="label", show_default=True,
+@click.option("--label", metavar="COLUMN", default=LABEL, show_default=True,
               help="Parquet: the column of labels; all others are features.")  # fmt: skip
+@labels_option
 @multilabel_option
 @json_option
 @quiet_option
 def command(source: Path, destination: Path, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Convert IN (svmlight text, plain or packed, a store, or a Parquet file; - is the standard input) to
-    OUT.
+    """Convert IN to OUT. IN is svmlight text (plain or packed; - is the standard input), a store, a Parquet
+    file, or a NumPy array (.npy) with its --labels.
 
     The name of OUT tells what to write. OUT.arrow is a store: an Arrow file that every solver reads without
     parsing, and that data larger than memory are trained from. Its rows are shuffled once, as training wants
@@ -51,8 +55,10 @@ def command(source: Path, destination: Path, as_json: bool, quiet: bool, **optio
     """
     from ..data.formats.converting import convert
 
-    inputs = {"IN": source, "WEIGHTS": options["weights"], "NAMES": options["names"]}
+    inputs = {"IN": source, "LABELS": options["labels"]}
+    inputs |= {"WEIGHTS": options["weights"], "NAMES": options["names"]}
     check_files({"OUT": destination}, inputs, prints=as_json or not quiet)
+    check_columns(source, options["label"])
     with Spinner(not quiet) as spinner:
         warned = (lambda text: None) if quiet else note
         header = convert(source, destination, told=spinner.say, warned=warned, **options)

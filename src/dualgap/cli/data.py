@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+LABEL = "label"  # the column of labels of a Parquet file, unless it is named
+
 model_argument = click.argument("model_file", metavar="MODEL", type=click.Path(path_type=Path))
 data_argument = click.argument("data_file", metavar="DATA", type=click.Path(path_type=Path))
 
@@ -42,9 +44,25 @@ def column_options(function: F) -> F:
     weight = click.option(
         "--weight", metavar="COLUMN", help="Parquet: the column of weights.  [default: none]"
     )
-    label = click.option("--label", metavar="COLUMN", default="label", show_default=True,
+    label = click.option("--label", metavar="COLUMN", default=LABEL, show_default=True,
                          help="Parquet: the column of labels; all others are features.")  # fmt: skip
     return label(weight(function))
+
+
+labels_option = click.option(
+    "--labels",
+    metavar="FILE.npy",
+    type=click.Path(path_type=Path),
+    help="The labels of rows in an .npy file, a number or word each (a matrix of 0 and 1: several a row).",
+)
+weights_option = click.option(
+    "--weights", metavar="FILE.npy", type=click.Path(path_type=Path), help="Weights of such rows."
+)
+
+
+def array_options(function: F) -> F:
+    """Labels and weights of a file that holds rows alone."""
+    return labels_option(weights_option(function))
 
 
 def reading_options(function: F) -> F:
@@ -54,11 +72,25 @@ def reading_options(function: F) -> F:
 
 
 def spec_of(data_file: Path, reading: dict[str, Any]) -> DataSpec:
-    """The data that a command names, with the options of ``reading_options``."""
+    """The data that a command names, with the options of ``reading_options`` and ``array_options``."""
     from ..data.dataset import DataSpec
     from ..data.formats import ReadOptions
 
-    return DataSpec(data_file, columns=ReadOptions(**reading))
+    check_columns(data_file, reading["label"], reading["weight"])
+    columns = dict(reading)
+    y, weight = columns.pop("labels", None), columns.pop("weights", None)
+    return DataSpec(data_file, y, weight, columns=ReadOptions(**columns))
+
+
+def check_columns(data_file: Path, label: str, weight: str | None = None) -> None:
+    """Refuse names of columns for a format whose labels and weights have their own place."""
+    from ..data.formats import format_of
+
+    for option, name in (("--label", None if label == LABEL else label), ("--weight", weight)):
+        if name is not None and (form := format_of(data_file)).name != "parquet":
+            raise InputError(
+                f"{option} {name} is for Parquet files, and not for {data_file} ({form.title}); leave it out"
+            )
 
 
 def check_files(outputs: dict[str, Path | None], inputs: dict[str, Path | None], *, prints: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import columns, counted, emit, json_option, quiet_option, table
-from .data import data_argument, model_argument, reading_options, spec_of
+from .data import array_options, data_argument, model_argument, reading_options, spec_of
 
 if TYPE_CHECKING:
     from ..models.metrics import Measured
@@ -21,6 +21,7 @@ _WORST = 10  # what is shown of it instead
 @model_argument
 @data_argument
 @reading_options
+@array_options
 @json_option
 @quiet_option
 def command(model_file: Path, data_file: Path, as_json: bool, quiet: bool, **reading: Any) -> None:
@@ -33,13 +34,15 @@ def command(model_file: Path, data_file: Path, as_json: bool, quiet: bool, **rea
     thresholds).
 
     More classes: precision, recall, F1 and the areas of each class and their means (macro: of the classes;
-    micro: of the rows), and the confusion matrix; of more than 20 classes, the worst ones and the most
-    frequent confusions.
+    micro: of the rows), the log-loss of a multinomial model, and the confusion matrix; of more than 20
+    classes, the worst ones and the most frequent confusions.
 
     Several labels a row (multilabel): precision, recall, F1, the break-even point and the areas of each
     label, their macro and micro means, and the share of rows whose labels are all right. Break-even points
     are with a threshold for each label, or with one for all (pooled). Labels that the model does not know are
     left out, and named.
+
+    Macro and micro means of precision, recall and F1 are scikit-learn's with zero_division=0.
 
     Regression: mean squared error, mean absolute error and R2. What is not defined (recall without positive
     rows) is shown as a dash, and as null with --json.
@@ -74,7 +77,8 @@ def _classes(found: Measured) -> str:
         return ""
     if found.confusion is None:
         empty = found.counts.count(0)
-        without = f", {empty} of them without rows (left out of macro means)" if empty else ""
+        left_out = "0 in means of precision, recall and F1, left out of those of break-even points and areas"
+        without = f", {empty} of them without rows ({left_out})" if empty else ""
         return f", {len(found.classes)} labels{without}"
     if len(found.classes) > 2:
         return f" of {len(found.classes)} classes"

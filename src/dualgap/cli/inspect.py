@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import Spinner, emit, json_option, note, printable, quiet_option, size_of
-from .data import column_options, multilabel_option, zero_based_option
+from .data import array_options, check_columns, column_options, multilabel_option, zero_based_option
 from .model_card import Lines, inspect_model
 
 if TYPE_CHECKING:
-    from ..data.formats import ReadOptions
+    from ..data.dataset import DataSpec
     from ..data.formats.arrow.header import Header
     from ..data.summary import Summary
 
@@ -28,6 +28,7 @@ _UNEVEN = 1e3  # scales of columns that far apart make training slow
 @click.option("--n-features", type=int, help="Number of columns of data; a higher index is an error.")
 @zero_based_option("of svmlight text count from 0; auto: if there is an index 0.")
 @column_options
+@array_options
 @multilabel_option
 @json_option
 @quiet_option
@@ -37,6 +38,8 @@ def command(
     zero_based: Any,
     label: str,
     weight: str | None,
+    labels: Path | None,
+    weights: Path | None,
     multilabel: bool,
     as_json: bool,
     quiet: bool,
@@ -46,17 +49,21 @@ def command(
     A model: what it was trained on, the objective it minimises, what its certificate proves, the solver and
     its effort, its largest weights with their names, and how to use it; of K classes, a line for each.
 
-    Data (svmlight text, a store or a Parquet file): rows, columns, nonzeros, labels, empty and repeated rows,
-    the range of values, the scale of columns, and how much memory training will take.
+    Data (svmlight text, a store, a Parquet file or a NumPy array): rows, columns, nonzeros, labels, empty and
+    repeated rows, the range of values, the scale of columns, and how much memory training will take.
     """
-    from ..data.formats import ReadOptions, is_model
+    from ..data.dataset import DataSpec
+    from ..data.formats import ReadOptions, format_of, is_model
 
     if is_model(file):
         if n_features is not None or zero_based != "auto":
             raise click.UsageError("--n-features and --zero-based are for data, and this is a model")
         inspect_model(file, as_json=as_json, quiet=quiet)
     else:
-        _inspect_data(file, ReadOptions(n_features, zero_based, label, weight, multilabel), as_json, quiet)
+        check_columns(file, label, weight)
+        bare = labels is None and format_of(file).rows_alone
+        columns = ReadOptions(n_features, zero_based, label, weight, multilabel, labelled=not bare)
+        _inspect_data(DataSpec(file, labels, weights, columns=columns), file, as_json, quiet)
 
 
 def _print(heading: str, lines: Lines) -> None:
@@ -66,7 +73,7 @@ def _print(heading: str, lines: Lines) -> None:
         click.echo(f"  {name:<{width}}  {printable(text)}")
 
 
-def _inspect_data(file: Path, columns: ReadOptions, as_json: bool, quiet: bool) -> None:
+def _inspect_data(spec: DataSpec, file: Path, as_json: bool, quiet: bool) -> None:
     from ..data.formats import format_of
     from ..data.formats.arrow.store import Store
     from ..data.labels import shown_label
@@ -76,12 +83,14 @@ def _inspect_data(file: Path, columns: ReadOptions, as_json: bool, quiet: bool) 
     size = file.stat().st_size if file.is_file() else None
     with Spinner(not quiet) as spinner:
         spinner.say(f"reading {file}")
-        found = summarise(file, columns)
+        found = summarise(file, spec.columns, spec.y, spec.weight)
     header = Store(file).header if form.name == "store" else None
     if as_json:
         values = asdict(found)
         values["labels"] = (
-            None if found.labels is None else {shown_label(key): n for key, n in found.labels.items()}
+            {shown_label(key): n for key, n in found.labels.items()}
+            if found.labels is not None and spec.columns.labelled
+            else None
         )
         told = {} if header is None else {"store": asdict(header)}
         kind = {"svmlight": "text"}.get(form.name, form.name)
@@ -90,7 +99,7 @@ def _inspect_data(file: Path, columns: ReadOptions, as_json: bool, quiet: bool) 
         return
     _print(
         f"{file}: {form.title}{'' if size is None else f' ({size_of(size)})'}",
-        _data_lines(found) + _store_lines(header),
+        _data_lines(found, labelled=spec.columns.labelled) + _store_lines(header),
     )
     low, high = found.scales
     if 0.0 < low * _UNEVEN < high < math.inf:
@@ -100,7 +109,7 @@ def _inspect_data(file: Path, columns: ReadOptions, as_json: bool, quiet: bool) 
         )
 
 
-def _data_lines(found: Summary) -> Lines:
+def _data_lines(found: Summary, *, labelled: bool) -> Lines:
     per_row = found.nnz / found.n
     base = {True: ", counted from 0", False: ", counted from 1", None: ""}[found.zero_based]
     return [
@@ -110,7 +119,7 @@ def _data_lines(found: Summary) -> Lines:
         ),
         ("columns", f"{found.d:,}{base} ({found.unused:,} without entries)"),
         ("nonzeros", f"{found.nnz:,} ({per_row:.3g} a row, density {100 * found.density:.3g}%)"),
-        ("labels", _labels(found)),
+        ("labels", _labels(found) if labelled else "none: the file holds rows alone (--labels)"),
         ("values", f"{found.values[0]:.6g} to {found.values[1]:.6g}"),
         ("scale of columns", f"root mean squares from {found.scales[0]:.3g} to {found.scales[1]:.3g}"),
         ("length of rows", f"{found.norms[0]:.4g} to {found.norms[2]:.4g}, mean {found.norms[1]:.4g}"),
@@ -126,7 +135,10 @@ def _labels(found: Summary) -> str:
         return f"more than 1,000 different {'words' if low is None else f'ones, {low:.6g} to {high:.6g}'}"
     ordered = sorted(found.labels.items())
     more = f", and {len(ordered) - _CLASSES} more" if len(ordered) > _CLASSES else ""
-    return ", ".join(f"{shown_label(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
+    counts = ", ".join(f"{shown_label(label)}: {count:,}" for label, count in ordered[:_CLASSES]) + more
+    if not found.multilabel:
+        return counts
+    return f"{counts}; any number a row, {found.unlabelled:,} rows without (--task multilabel)"
 
 
 def _store_lines(header: Header | None) -> Lines:

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ..runtime.errors import InputError, nearest
-from .console import OutputError, Size, Spinner, complain, emit, json_option, quiet_option
-from .data import check_files, column_options, data_argument, zero_based_option
+from ..runtime.errors import InputError, suggestion
+from .console import FloatOrInf, OutputError, Size, Spinner, complain, emit, json_option, quiet_option
+from .data import array_options, check_columns, check_files, column_options, data_argument, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
 from .words import in_options
@@ -42,7 +42,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 @click.option(
     "--C",
     "C",
-    type=float,
+    type=FloatOrInf(),
     help="Weight of the losses in |w|^2/2 + C * sum of losses; inf: the hard margin.  [default: 1]",
 )
 @click.option("--lam", type=float, help="Instead of C: lam/2 |w|^2 + mean of losses; lam = 1/(C n).")
@@ -110,6 +110,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 )
 @zero_based_option("count from 0; auto: if there is an index 0.")
 @column_options
+@array_options
 @click.option(
     "--trace",
     metavar="FILE.jsonl",
@@ -158,9 +159,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     "--patience",
     type=click.IntRange(min=1),
     metavar="N",
-    default=5,
-    show_default=True,
-    help="Certificates without a fall before --validation stops, one an epoch.",
+    help="Certificates without a fall before --validation stops, one an epoch.  [default: 5]",
 )
 @click.option(
     "--plan", is_flag=True, help="Do not train: say what would be done and what the theory promises."
@@ -168,8 +167,8 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 @click.option(
     "--in-memory/--from-disk",
     default=None,
-    help="Read all rows of a store or a Parquet file into memory, or stream them from disk.  [default: their "
-    "size decides]",
+    help="Read all rows of a store, a Parquet file or an array into memory, or stream them from disk.  "
+    "[default: their size decides]",
 )
 @click.option(
     "--memory-budget",
@@ -197,16 +196,19 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 def command(**given: Any) -> int:
     """Train a model on DATA, certify it, and save it.
 
-    DATA is svmlight text (plain, .gz, .bz2, .xz, .zst), a store that `dualgap convert` made of it, or a
-    Parquet file. The rows of the latter two are streamed from disk if they do not fit into memory.
+    DATA is svmlight text (plain, .gz, .bz2, .xz, .zst), a store that `dualgap convert` made of it, a Parquet
+    file, or a NumPy array (.npy) with its --labels in another. The rows of the latter three are streamed from
+    disk if they do not fit into memory.
 
     Two classes get one model. Of K > 2 classes each gets one, against the rest, all of them on one copy of
     the rows and in one MODEL: --threads of them at a time, from disk in the same passes. Every class has its
     own certificate; the lines of --trace name their class. Limits are for each class. The same goes for
     labels of which a row has any number (--task multilabel; lines begin with 1,5,7, or with no label).
 
+    The losses multinomial and crammer-singer train all K classes at once: one model, one certificate.
+
     Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With
-    --checkpoint the run (of two classes, or a regression) is saved, too, every minute and in the end: after a
+    --checkpoint the run (of one model) is saved, too, every minute and in the end: after a
     crash, a kill or a limit --resume goes on with it.
 
     Exit codes: 0 converged (every class), 2 bad input (if it shows during training, the model so far is
@@ -256,13 +258,39 @@ def command(**given: Any) -> int:
     return 0 if trained.converged else NOT_CONVERGED
 
 
+def _check_task(settings: Settings, loss: Any) -> None:
+    """Refuse a task that is not for the loss, and a positive class where there is no such thing."""
+    from ..core.losses import JOINT
+    from ..preparing import task_of
+
+    if settings.task == "multilabel":
+        if settings.positive is not None:
+            raise InputError("--positive is for one label a row; leave it out, as each label gets a model")
+        if loss.task == JOINT:
+            raise InputError(
+                f"--task multilabel is for losses of one label against the rest, and {loss.name} is one of "
+                "all classes at once; take --loss logistic or hinge"
+            )
+        return
+    if task_of(settings.task, loss) == "regression" and settings.positive:
+        raise InputError(
+            f"--positive is for classes, and the {loss.name} loss is for regression; leave it out, or add "
+            "--task classification"
+        )
+    if loss.task == JOINT and settings.positive is not None:
+        raise InputError(
+            f"--positive is for one class against the rest, and the {loss.name} loss trains all classes at "
+            "once; leave it out, or take --loss logistic or hinge"
+        )
+
+
 def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
     from ..data.scaling import scale_name
     from ..limits import parsed_period, stall_visits
-    from ..preparing import is_hard, strength, task_of
+    from ..preparing import is_hard, strength
     from ..runtime.checks import duration
     from ..runtime.options import options_of
     from ..runtime.writing import check_destinations
@@ -274,7 +302,12 @@ def _check(settings: Settings) -> dict[str, Any]:
             "the file of --trace": settings.trace,
             "the file of --checkpoint": settings.checkpoint,
         },
-        {"DATA": settings.data_file, "the file of --validation": settings.validation},
+        {
+            "DATA": settings.data_file,
+            "the file of --validation": settings.validation,
+            "the file of --labels": settings.labels,
+            "the file of --weights": settings.weights,
+        },
         prints=settings.as_json or not settings.quiet,
     )
     if settings.resume is not None:
@@ -282,8 +315,9 @@ def _check(settings: Settings) -> dict[str, Any]:
             {"MODEL": settings.model_file, "the file of --trace": settings.trace},
             {"the file of --resume": settings.resume},
         )
-    duration("--checkpoint-every", settings.checkpoint_every)
+    duration("checkpoint_every", settings.checkpoint_every)
     scale_name(settings.scale)
+    check_columns(settings.data_file, settings.label, settings.weight)
     loss = make_loss(settings.loss)
     if not is_hard(settings.C, settings.lam):
         strength(settings.C, settings.lam, 1.0)
@@ -293,15 +327,11 @@ def _check(settings: Settings) -> dict[str, Any]:
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")
-    if settings.positive is not None and settings.task == "multilabel":
-        raise InputError("--positive is for one label a row; leave it out, as each label gets a model")
-    if settings.task != "multilabel" and task_of(settings.task, loss) == "regression" and settings.positive:
-        raise InputError(
-            f"--positive is for classes, and the {loss.name} loss is for regression; leave it out, or add "
-            "--task classification"
-        )
+    _check_task(settings, loss)
     if settings.metric != "loss" and settings.validation is None:
         raise InputError(f"--metric {settings.metric} is for --validation; add that or leave it out")
+    if settings.patience is not None and settings.validation is None:
+        raise InputError(f"--patience {settings.patience} is for --validation; add that or leave it out")
     options: dict[str, Any] = {}
     for text in settings.option:
         key, equals, value = text.partition("=")
@@ -309,10 +339,12 @@ def _check(settings: Settings) -> dict[str, Any]:
             raise InputError(f"--option {text!r} has no value; write it as --option {key}=VALUE")
         options[key] = value
     if settings.solver != "auto":
-        make_solver(settings.solver, options, seed=settings.seed, loss=loss, bias=settings.bias)
+        trained = (loss.hard_margin or loss) if is_hard(settings.C, settings.lam) else loss
+        make_solver(settings.solver, options, seed=settings.seed, loss=trained, bias=settings.bias)
     if options:  # all solvers are imported to ask them
         known = {PAPER, *(option.name for solver in SOLVERS.values() for option in options_of(solver))}
         for key in options:
             if key not in known:
-                raise InputError(f"no solver has an option {key!r}; {nearest(key, known)}")
+                meant = suggestion(key, sorted(known))
+                raise InputError(f"no solver has an option {key!r}; {meant}`dualgap solvers` lists them all")
     return options

@@ -28,18 +28,21 @@ def run(
     settings: Settings, file: Path, options: dict[str, Any], spinner: Spinner
 ) -> Trained | TrainedClasses:
     """Read, train and save. Once training has begun, no Ctrl-C or SIGTERM loses what has been learned."""
+    from ..data.label_sets import LabelSets
     from ..training.interruption import CtrlC
 
     data = opened(settings, spinner)
     held_out = _held_out(settings, data, spinner)
+    if held_out is not None and isinstance(held_out.labels, LabelSets) and held_out.labels.left_out:
+        data = data._replace(notes=(*data.notes, f"{settings.validation}: {held_out.labels.left_out}"))
     trace = None if settings.trace is None else Trace(settings.trace, resumed=settings.resume is not None)
     began, several = time.perf_counter(), is_one_vs_rest(data)
     for name, given in (("--checkpoint", settings.checkpoint), ("--resume", settings.resume)):
         if several and given is not None:
-            raise InputError(
-                f"{name} {given}: only a run of two classes, or a regression, is saved and resumed; add "
-                "--positive LABEL to train one class against the rest"
-            )
+            only = f"{name} {given}: only a run of two classes, or a regression, is saved and resumed"
+            if settings.task == "multilabel":
+                raise InputError(f"{only}, and --task multilabel has a run for each label; leave it out")
+            raise InputError(f"{only}; add --positive LABEL to train one class against the rest")
     arguments = {
         "record_every": settings.record_every,
         "record_start": settings.record_start,
@@ -121,6 +124,8 @@ def opened(settings: Settings, spinner: Spinner) -> Dataset:
     columns = ReadOptions(settings.n_features, settings.zero_based, settings.label, settings.weight)
     spec = DataSpec(
         settings.data_file,
+        settings.labels,
+        settings.weights,
         columns=columns,
         scale=settings.scale,
         expansion=make_expansion(settings.expand, settings.hash_bits),
@@ -151,7 +156,7 @@ def _held_out(settings: Settings, data: Dataset, spinner: Spinner) -> Dataset | 
         return None
     spinner.say(f"reading {settings.validation}")
     columns = data.spec.columns._replace(n_features=None, zero_based="auto")
-    spec = DataSpec(settings.validation, columns=columns, in_memory=True)
+    spec = DataSpec(settings.validation, columns=columns, in_memory=True, leave_out=True)
     return open_data(spec, _task(settings), data.schema)
 
 

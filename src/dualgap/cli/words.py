@@ -20,6 +20,7 @@ _NAMED = re.compile(rf"(?<![\w-])(?P<name>{'|'.join(name for name in _ARGUMENTS 
 def in_options(text: str) -> str:
     """A sentence of the library, with the options of the command for its arguments."""
     text = text.replace("output='last'", "--keep last").replace("None (never)", "none (never)")
+    text = text.replace("in_memory=False", "--from-disk").replace("in_memory=True", "--in-memory")
     text = text.replace(" (in Python: from its point, warm=)", "")
     text = _GIVEN.sub(_option, text)
     text = _NAMED.sub(lambda found: _dashed(found["name"]), text)

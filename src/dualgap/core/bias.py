@@ -29,7 +29,7 @@ import numpy as np
 
 from ..runtime.arrays import Floats
 from ..runtime.checks import number, shown
-from ..runtime.errors import InputError
+from ..runtime.errors import InputError, nearest
 from ..runtime.sums import total_of
 
 
@@ -135,6 +135,9 @@ class ExactBias:
         return np.where(sign * beta > 0, beta * factor, beta)
 
 
+BIASES = ("none", "augmented", "exact")  # as a user names them
+
+
 def make_bias(kind: str | Bias, rho: float = 1.0) -> Bias:
     """A bias from its name on the command line."""
     if isinstance(kind, NoBias | AugmentedBias | Centred | ExactBias):
@@ -148,4 +151,4 @@ def make_bias(kind: str | Bias, rho: float = 1.0) -> Bias:
         return AugmentedBias(rho)
     if kind == "exact":
         return ExactBias()
-    raise InputError(f"unknown bias {shown(kind)}; there are: none, augmented, exact")
+    raise InputError(f"unknown bias {shown(kind)}; {nearest(kind, BIASES)}")

@@ -121,7 +121,7 @@ def dual_value(
     length = norm(moment / weight)  # the square of the moment itself might vanish or overflow
     ridge = 0.5 * length * length / constants.lam
     length_error = moment_error / weight + 2.0 * COMPENSATED * length
-    ridge_error = (length * length_error + 0.5 * length_error**2) / constants.lam
+    ridge_error = (length * length_error + 0.5 * length_error * length_error) / constants.lam
 
     z = sums.balance.value / weight
     z_error = (COMPENSATED * sums.mass + constants.n * SMALLEST) / weight

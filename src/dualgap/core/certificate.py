@@ -10,8 +10,8 @@ from ..runtime.errors import InternalError
 
 Form = Literal["mean", "J"]
 
-# Where D <= 0 there is no gap relative to D: it is measured against this fraction of P(0). An optimum
-# of 0 needs it: a constant target that a free bias fits exactly, or targets that are all 0.
+# Where the optimum is known to be 0 there is no gap relative to it: there it is measured against this
+# fraction of P(0).
 ABSOLUTE_SHARE = 1e-6
 
 
@@ -20,8 +20,10 @@ class Certificate(NamedTuple):
 
     ``gap`` is ``primal - dual`` plus ``rounding``, a bound on all rounding errors in the two. Where ``dual >
     0``, ``relative_gap = gap / dual`` (less its rounding), and the objective is at most that fraction above
-    the optimum; where ``dual <= 0``, the gap is measured against a millionth of the objective of the all-zero
-    model. ``form`` is "mean" for P or "J" for P / lam.
+    the optimum. Where ``dual <= 0`` nothing is known of that fraction, and ``relative_gap`` is infinite,
+    unless the optimum is known to be 0 (`Problem.gap_floor`): then the gap is measured against a millionth of
+    the objective of the all-zero model, and is 0 where the objective is 0 but for rounding. ``form`` is
+    "mean" for P or "J" for P / lam.
     """
 
     primal: float
@@ -33,9 +35,13 @@ class Certificate(NamedTuple):
 
 
 def certificate_of(
-    primal: float, primal_error: float, dual: float, dual_error: float, value_at_zero: float
+    primal: float, primal_error: float, dual: float, dual_error: float, floor: float | None = None
 ) -> Certificate:
-    """The certificate of a primal and a dual value, which may belong to different moments of a run."""
+    """The certificate of a primal and a dual value, which may belong to different moments of a run.
+
+    ``floor`` is what the gap is measured against where the dual value is not positive, as `relative_to_floor`
+    does; None where the optimum may be positive.
+    """
     rounding = primal_error + dual_error
     gap = primal - dual + rounding
     if primal == np.inf or dual == -np.inf:
@@ -46,9 +52,26 @@ def certificate_of(
             "please report this with the data and the options"
         )
     sure = dual - dual_error
-    base = sure if sure > 0.0 else ABSOLUTE_SHARE * value_at_zero
-    relative = 0.0 if gap == 0.0 else (gap / base if base > 0.0 else np.inf)
+    relative = gap / sure if sure > 0.0 else relative_to_floor(primal, gap, rounding, floor)
     return Certificate(primal, dual, gap, relative, rounding, "mean")
+
+
+def relative_to_floor(primal: float, gap: float, rounding: float, floor: float | None) -> float:
+    """The relative gap where the dual value is not positive: 0 where the gap is, or where the optimum is
+    known to be 0 and the objective is, but for rounding; else against the floor, if there is one.
+    """
+    if gap == 0.0 or (floor is not None and primal <= rounding and gap <= 2.0 * rounding):
+        return 0.0
+    return gap / floor if floor else np.inf
+
+
+def excess(certificate: Certificate) -> str:
+    """How far the objective of a model may be above the minimum, in words that follow its relative gap."""
+    if certificate.primal == np.inf:
+        return "it violates the hard margin, and nothing is proven of it"
+    if certificate.relative_gap == np.inf:
+        return "no positive lower bound is known, so its objective may be any number of times the minimum"
+    return "its objective may be up to that fraction above the minimum"
 
 
 def in_form(certificate: Certificate, form: Form, lam: float) -> Certificate:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError
-from .rows import CSR, Batch, Dense, Rows, squared_lengths, squares
+from .rows import CSR, Batch, Dense, Rows, as_matrix, squared_lengths, squares
 from .sources import Part, View, check_weights, digest_of
 from .words import Names
 
@@ -284,9 +284,8 @@ class FromMemory:
     def __init__(self, source: View, rows: int | None = None) -> None:
         self._source = source
         self.n, self.d, self.nnz = source.n, source.d, source.nnz
-        self.value_bytes = (
-            source.rows.matrix if isinstance(source.rows, Dense) else source.rows.values
-        ).itemsize
+        stored = source.rows.matrix if isinstance(source.rows, Dense) else source.rows.values
+        self.value_bytes = max(4, stored.itemsize)  # chunks are CSR, which has no float16
         self.labels = None
         self.total_weight, self.epoch_size = source.total_weight, source.epoch_size
         self._step = rows or max(1, min(source.n, 300_000 * source.n // max(source.nnz, 1)))
@@ -308,7 +307,8 @@ class FromMemory:
 def _sparse(rows: Rows, span: slice) -> CSR:
     if isinstance(rows, CSR):
         return CSR(rows.values, rows.columns, rows.starts[span.start : span.stop + 1])
-    matrix = rows.matrix[span]
+    matrix = as_matrix(rows, rows.matrix.shape[1])[span]
     n, d = matrix.shape
     columns = np.tile(np.arange(d, dtype=np.uint32), n)
-    return CSR(matrix.reshape(-1), columns, np.arange(0, n * d + 1, d, dtype=np.int64))
+    values = canonical(matrix, np.promote_types(matrix.dtype, np.float32)).reshape(-1)
+    return CSR(values, columns, np.arange(0, n * d + 1, d, dtype=np.int64))

@@ -8,7 +8,6 @@ columns, checks their names and leaves labels as they are. No other module decid
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,58 +15,42 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..runtime.arrays import Floats, Words
-from ..runtime.checks import flag, shown, whole
+from ..runtime.checks import shown
 from ..runtime.errors import InputError
 from .chunks import Feed, FromMemory, OnDisk
 from .derived import derived_feed, scaled_view, stored_feed
-from .features import Expanded, Expansion, Kmers
+from .features import Expanded
 from .fingerprint import RowDigests, combined, fingerprint, row_hashes
-from .formats import ReadOptions, format_of
+from .formats import format_of
 from .formats.arrow.feed import StoreFeed
 from .formats.arrow.store import Store
+from .formats.dense_feed import DenseFeed, DenseRows
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
-from .label_sets import LabelSets, as_label_matrix, sets_of_feed
-from .labels import Labels, classes_of, for_codes, refuse_words, targets_of
+from .label_sets import LabelSets, is_label_matrix, label_matrix, sets_of_feed
+from .labels import (
+    ClassNumbers,
+    Labels,
+    classes_of,
+    for_codes,
+    one_label,
+    refuse_sets,
+    refuse_words,
+    targets_of,
+    words_of,
+)
 from .memory import check_width, streaming_budget, streaming_note, training_bytes
-from .scaling import fitted, scale_name
+from .scaling import fitted
 from .schema import Schema
 from .sources import View, view
+from .spec import DataSpec, array_of, checked, refuse_labels
 from .table import Table
+
+__all__ = ["DataSpec", "Dataset", "RowIdentity", "array_of", "open_data", "scan"]
 
 _ARRAYS = Path("X")  # stands for the name of a file where rows come from arrays
 _WHOLE = (
     "text is read whole; `dualgap convert` makes a store of it, which --memory-budget can train from disk"
 )
-
-
-class DataSpec(NamedTuple):
-    """Rows as a user names them, and how they are to be held.
-
-    ``X`` is a matrix (then ``y`` and perhaps ``weight`` belong to it), the path of a file, or something open:
-    a Store, a feed, a source on disk.
-    """
-
-    X: Any
-    y: Any = None
-    weight: Any = None
-    format: str = "auto"  # of a file; auto: its first bytes tell
-    columns: ReadOptions = ReadOptions()
-    scale: Any = None  # a factor, "max-abs" or "unit-rows": applied to rows as they are read
-    expansion: Expansion | None = None  # comes after it
-    positive: Any = None  # the class to tell from all others; None: of two, the one that sorts last
-    in_memory: bool | None = None  # False: rows stay on disk; True: they do not; None: if they fit
-    memory_budget: int | None = None
-    threads: int = 1
-
-    @property
-    def path(self) -> Path | None:
-        """The file that is named, if it is one."""
-        return Path(self.X) if isinstance(self.X, str | os.PathLike) else None
-
-    @property
-    def named(self) -> bool:
-        """Whether X names rows, instead of holding them."""
-        return isinstance(self.X, str | os.PathLike | Store | StoreFeed | ChunkFeed | OnDisk)
 
 
 class RowIdentity(NamedTuple):
@@ -132,13 +115,14 @@ class Dataset(NamedTuple):
 def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Dataset:
     """Open rows for training; with a schema, in the columns, classes and features of a model.
 
-    ``task`` is "classification" (of two classes), "regression", "one-vs-rest" (of two classes or more), or
-    "multilabel" (any number of labels a row). Targets are -1 and +1 for two classes, the positions in
-    ``labels.classes`` for more of them, and those in ``labels.sets`` for sets of labels.
+    ``task`` is "classification" (of two classes), "regression", "one-vs-rest" (of two classes or more),
+    "classes" (the same for a joint model of all of them), or "multilabel" (any number of labels a row).
+    Targets are -1 and +1 for two classes, the positions in ``labels.classes`` for more of them and for a
+    joint model, and those in ``labels.sets`` for sets of labels.
     """
-    spec = _checked(spec)
+    spec = checked(spec.with_arrays())
     if task == "multilabel":
-        spec = spec._replace(y=as_label_matrix(spec.y), columns=spec.columns._replace(label_sets=True))
+        spec = spec._replace(y=label_matrix(spec.y), columns=spec.columns._replace(label_sets=True))
     if schema is not None:
         spec = spec._replace(expansion=schema.expansion)
     if isinstance(spec.X, OnDisk):
@@ -160,10 +144,11 @@ def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Datase
 
 def scan(spec: DataSpec, schema: Schema | None = None) -> Iterator[Table]:
     """The rows in tables, in one pass of bounded memory, in the columns of a schema; nothing is expanded."""
-    path = spec.path
+    path, spec = spec.path, spec.with_arrays()
     if path is not None:
         form = format_of(path, spec.format)
-        options = spec.columns if schema is None else schema.reading(spec.columns, form)
+        refuse_labels(spec)
+        options = spec.read_options if schema is None else schema.reading(spec.read_options, form)
         tables = form.scan(path, options)
     elif isinstance(spec.X, Store):
         tables = spec.X.blocks()
@@ -176,40 +161,18 @@ def scan(spec: DataSpec, schema: Schema | None = None) -> Iterator[Table]:
     return tables if schema is None else map(schema.check_names, tables)
 
 
-def _checked(spec: DataSpec) -> DataSpec:
-    """The same, after what contradicts itself has been refused."""
-    if not spec.named and spec.expansion is None:
-        if spec.memory_budget is not None:
-            raise InputError(
-                f"memory_budget={shown(spec.memory_budget)} is for rows on disk (a store, a feed)"
-            )
-        if spec.in_memory is False:
-            raise InputError("in_memory=False is for rows on disk (a store, a feed), and these are in memory")
-    if spec.memory_budget is not None:
-        spec = spec._replace(memory_budget=whole("memory_budget", spec.memory_budget, 1))
-    if spec.in_memory is not None:
-        spec = spec._replace(in_memory=flag("in_memory", spec.in_memory))
-    if not spec.named and spec.y is None:
-        raise InputError("y is missing: give one label a row")
-    if spec.named and (spec.y is not None or spec.weight is not None):
-        raise InputError("labels and weights come from the file; leave y and sample_weight out")
-    if spec.scale is not None and isinstance(spec.expansion, Kmers):
-        raise InputError(
-            f"scale={shown(spec.scale)}: kmer reads symbols, which must stay what they are; leave scale out"
-        )
-    return spec._replace(scale=scale_name(spec.scale), threads=whole("threads", spec.threads, 1))
-
-
 def _feed_of(spec: DataSpec) -> Feed | None:
-    """The rows as a feed; None for arrays and for formats that must be read whole."""
-    if isinstance(spec.X, StoreFeed | ChunkFeed):
+    """The rows as a feed; None for arrays in memory and for formats that must be read whole."""
+    if isinstance(spec.X, StoreFeed | ChunkFeed | DenseFeed):
         return spec.X
+    if isinstance(spec.X, np.memmap):
+        return _feed_of_map(spec)
     if isinstance(spec.X, Store):
         return StoreFeed(spec.X)
     path = spec.path
     if path is None:
         return None
-    feed = format_of(path, spec.format).feed(path, spec.columns)
+    feed = format_of(path, spec.format).feed(path, spec.read_options)
     if (
         feed is None
         and spec.expansion is None
@@ -219,20 +182,34 @@ def _feed_of(spec: DataSpec) -> Feed | None:
     return feed
 
 
+def _feed_of_map(spec: DataSpec) -> Feed | None:
+    """The rows of a memory map that does not fit into memory; None for others, which are used like arrays."""
+    X = spec.X
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.flags.c_contiguous or not X.size:
+        return None
+    wanted = spec.in_memory is False or spec.memory_budget is not None
+    if not wanted and streaming_budget(X.nbytes, None) is None:
+        return None
+    rows = DenseRows("X", X.shape, X.dtype, lambda first, last: np.asarray(X[first:last]), False)
+    return DenseFeed(rows, np.zeros(X.shape[0]) if is_label_matrix(spec.y) else spec.y, spec.weight)
+
+
 def _table(spec: DataSpec, schema: Schema | None, feed: Feed | None) -> Table:
     """All rows, in memory."""
     path = spec.path
     if path is not None:
         form = format_of(path, spec.format)
         if schema is None:
-            return form.read(path, spec.columns)
-        return schema.check_names(form.read(path, schema.reading(spec.columns, form)))
-    if feed is not None:
+            return form.read(path, spec.read_options)
+        return schema.check_names(form.read(path, schema.reading(spec.read_options, form)))
+    if feed is not None and spec.named:
         return read_feed(feed)
     return Table(_ARRAYS, spec.X, spec.y, weight=spec.weight)
 
 
 def _training_bytes(feed: Feed) -> int:
+    if isinstance(feed, DenseFeed):
+        return training_bytes(feed.n, feed.d, feed.nnz, feed.held_bytes, 0)
     return training_bytes(feed.n, feed.d, feed.nnz, feed.value_bytes)
 
 
@@ -241,7 +218,10 @@ def _in_memory(
 ) -> Dataset:
     """Rows in memory. Those that no longer fit once they are expanded are streamed (``whole_file``)."""
     labels, targets = _targets(spec, task, schema, table)
-    source = view(table.X, targets, table.weight, threads=spec.threads)
+    try:
+        source = view(table.X, targets, table.weight, threads=spec.threads)
+    except InputError as error:
+        raise InputError(f"{table.path}: {error}" if spec.named else str(error)) from None
     if schema is not None and source.d != schema.n_columns:
         have = "have" if schema.owner.endswith("s") else "has"
         theirs = f"{schema.owner} {have} {schema.n_columns}"
@@ -275,8 +255,15 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
     size = _training_bytes(grown)
     notes = () if budget is None else (streaming_note(grown.name, size, budget),)
     zero_based, names, digests, label_names = feed.origin
+    if task != "multilabel" and schema is None:
+        refuse_sets(label_names, feed.name)
     if task == "regression":
         refuse_words(label_names, feed.name)
+    if is_label_matrix(spec.y):
+        raise InputError(
+            f"{feed.name}: a matrix of labels goes with rows in memory (give more of it, or in_memory=True); "
+            "from disk, train label by label"
+        )
     if task == "multilabel":
         sets, targets = sets_of_feed(feed, None if schema is None else schema.labels)
         columns = feed.d, zero_based, names
@@ -291,8 +278,9 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
     labels = None
     if task == "classification":
         labels = Labels.binary(np.array(classes_of(feed)), feed.name, spec.positive)
-    elif task == "one-vs-rest":
-        labels = Labels.several(np.array(classes_of(feed)), feed.name)
+    elif task in ("one-vs-rest", "classes"):
+        several = ClassNumbers if task == "classes" else Labels
+        labels = several.several(np.array(classes_of(feed)), feed.name, feed.n)
     targets = targets_of(labels, label_names)
     found = Schema(feed.d, zero_based, names, spec.expansion, labels, scaling=scaling)
     return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
@@ -301,26 +289,28 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
 def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> tuple[Labels | None, Any]:
     """The classes of rows in memory, and their targets."""
     name = str(table.path) if spec.named else None
+    if task != "multilabel" and schema is None:
+        refuse_sets(table.label_names, str(table.path))
     if task == "regression":
-        refuse_words(table.label_names, str(table.path))
+        refuse_words(words_of(table), name or "y")
         return None, table.codes
     if task == "multilabel":
-        known = None if schema is None else schema.labels
-        of_rows = known.for_rows if isinstance(known, LabelSets) else LabelSets.of_rows
-        sets = of_rows(table.codes, table.label_names, name)
+        known, rows = None if schema is None else schema.labels, (table.codes, table.label_names, name)
+        if isinstance(known, LabelSets):
+            sets = known.for_rows(*rows, spec.leave_out)
+        else:
+            sets = LabelSets.of_rows(*rows)
         return sets, sets.set_numbers(table.codes, table.label_names)
-    labels = np.asarray(table.codes)
-    if schema is not None and labels.ndim != 1:
-        raise InputError(f"y has shape {labels.shape}; it must be one label a row, in one dimension")
-    if labels.ndim != 1 or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
+    labels = one_label(table.codes)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         return None, labels  # `view` says what is wrong with it
     if schema is not None:
         return schema.labels, _known(spec, schema, table, labels)
     if labels.size == 0:
         return None, labels
     found = Labels.of_table(table).classes
-    if task == "one-vs-rest":
-        classes = Labels.several(found, name)
+    if task in ("one-vs-rest", "classes"):
+        classes = (ClassNumbers if task == "classes" else Labels).several(found, name, labels.size)
     else:
         classes = Labels.binary(found, name, spec.positive)
     return classes, for_codes(classes.targets, table.label_names)(labels)

@@ -24,7 +24,7 @@ from ..runtime.checks import shown, whole
 from ..runtime.errors import InputError
 from ..runtime.jit import kernel
 from .chunks import AHEAD, Chunk, Feed
-from .rows import CSR, row_count
+from .rows import CSR, as_csr, row_count
 
 BITS = 20
 _TARGET = 1_000_000  # bytes of a chunk after it has grown
@@ -128,7 +128,9 @@ def make_expansion(spec: Any, bits: int | None = None) -> Expansion | None:
     """The expansion of a name, as on the command line, or of a transformer."""
     if spec is None:
         if bits is not None:
-            raise InputError(f"hash_bits={shown(bits)} has nothing to hash without expand")
+            raise InputError(
+                f"hash_bits={shown(bits)} is for expand='poly2' and its like; add it or leave this out"
+            )
         return None
     if not isinstance(spec, str):
         if bits is not None:
@@ -156,7 +158,7 @@ def _as_it_is(expansion: Any) -> Expansion:
 
 def expanded(X: Any, expansion: Expansion) -> Any:
     """A matrix with the expanded rows of another."""
-    matrix = sp.csr_array(X)
+    matrix = as_csr(X)
     rows = CSR(
         canonical(matrix.data, np.float32 if matrix.dtype == np.float32 else np.float64),
         canonical(matrix.indices, np.uint32),

@@ -6,16 +6,17 @@ Besides, a hash of every row with its target and weight, by which rows are found
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..runtime.arrays import Floats, Words
+from .rows import as_csr
 
-_ROWS = 8192  # converted at a time; the fingerprint does not depend on it
+_ROWS = 8192  # converted at a time; the fingerprint does not depend on it,
+_ENTRIES = 1 << 16  # nor on how many entries of dense rows are
 _ODD = np.array(
     [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64
 )
@@ -30,15 +31,33 @@ class RowDigests:
 
     def add(self, X: Any) -> None:
         """Add the next rows."""
+        if isinstance(X, np.ndarray):
+            for _, block in _dense_blocks(X):
+                self._add_dense(block)
+            return
         counts, columns, values = self._parts
         for first in range(0, int(X.shape[0]), _ROWS):
-            block: Any = sp.csr_array(X[first : first + _ROWS], copy=True)
+            block = as_csr(X[first : first + _ROWS], copy=True)
             block.sum_duplicates()
             block.eliminate_zeros()
             block.sort_indices()
             counts.update(np.diff(block.indptr).astype("<i8").tobytes())
             columns.update(block.indices.astype("<i8").tobytes())
             values.update(block.data.astype("<f8").tobytes())
+
+    def _add_dense(self, block: Floats) -> None:
+        """Add dense rows, of which zeros are no entries."""
+        counts, columns, values = self._parts
+        n, d = block.shape
+        there = block != 0.0
+        if there.all():
+            counts.update(np.full(n, d, dtype="<i8").tobytes())
+            columns.update(np.tile(np.arange(d, dtype="<i8"), n).data)
+            values.update(np.ascontiguousarray(block).data)
+            return
+        counts.update(np.count_nonzero(there, axis=1).astype("<i8").tobytes())
+        columns.update(np.nonzero(there)[1].astype("<i8").tobytes())
+        values.update(block[there].data)
 
     def digests(self) -> tuple[str, ...]:
         """The digests of the numbers of entries, of the columns, and of the values."""
@@ -80,8 +99,15 @@ def row_hashes(X: Any, y: Any, weight: Any = None) -> Words:
     fingerprint, values are hashed as float64.
     """
     hashes = _mixed(_bits(y)) + _mixed(_bits(np.ones(len(y)) if weight is None else weight) * _ODD[0])
+    if isinstance(X, np.ndarray):
+        columns = np.arange(X.shape[1], dtype=np.uint64) * _ODD[0]
+        for first, block in _dense_blocks(X):
+            dense = _mixed(columns + _bits(block) * _ODD[1])
+            dense[block == 0.0] = 0
+            hashes[first : first + block.shape[0]] += dense.sum(axis=1)
+        return hashes
     for first in range(0, int(X.shape[0]), _ROWS):
-        block: Any = sp.csr_array(X[first : first + _ROWS])
+        block = as_csr(X[first : first + _ROWS])
         if not block.has_canonical_format:
             block = block.copy()
             block.sum_duplicates()
@@ -91,6 +117,11 @@ def row_hashes(X: Any, y: Any, weight: Any = None) -> Words:
             entries[block.data == 0] = 0
             hashes[first + filled] += np.add.reduceat(entries, block.indptr[filled])
     return hashes
+
+
+def reweighted(hashes: Words, before: Floats, after: Floats) -> Words:
+    """The hashes of rows whose weights were ``before`` and are ``after``."""
+    return hashes - _mixed(_bits(before) * _ODD[0]) + _mixed(_bits(after) * _ODD[0])
 
 
 def hashes_in_order(hashes: Words) -> str:
@@ -121,6 +152,13 @@ def values_by_hash(hashes: Words, of_values: Words, values: Floats) -> Floats | 
     return found
 
 
+def _dense_blocks(X: Any) -> Iterator[tuple[int, Floats]]:
+    """Dense rows in float64, so many at a time that they stay in the caches, with the number of the first."""
+    step = max(1, _ENTRIES // max(int(X.shape[1]), 1))
+    for first in range(0, int(X.shape[0]), step):
+        yield first, X[first : first + step].astype("<f8")
+
+
 def _bits(values: Any) -> Words:
     words: Words = _floats(values).view(np.uint64)
     return words
@@ -128,9 +166,11 @@ def _bits(values: Any) -> Words:
 
 def _mixed(words: Words) -> Words:
     """Every bit of a word depends on every other, more or less (the finish of SplitMix64)."""
-    words = (words ^ (words >> _SHIFT)) * _ODD[2]
-    words = (words ^ (words >> _SHIFT)) * _ODD[3]
-    return words ^ (words >> _SHIFT)
+    words = words ^ (words >> _SHIFT)
+    for factor in (_ODD[2], _ODD[3]):
+        words *= factor
+        words ^= words >> _SHIFT
+    return words
 
 
 def _floats(values: Any) -> Floats:

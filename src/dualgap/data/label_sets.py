@@ -25,6 +25,8 @@ from .labels import MOST_CLASSES, Labels, classes_of, listed, shown_label
 from .words import COMMA, Names
 
 LabelSet = tuple[str, ...]  # the labels of a row, as they are shown
+_SHOWN = 8  # labels that a sentence lists
+_NOT_BINARY = "y must hold 0 and 1 only, a column for each label"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,7 @@ class LabelSets(Labels):
     """All labels, and the different sets of them that rows have, as sorted positions in ``classes``."""
 
     sets: tuple[tuple[int, ...], ...] = ()
+    unknown: tuple[tuple[str, int], ...] = ()  # labels of the rows that were left out, with their rows
 
     @classmethod
     def of_rows(cls, y: Any, names: Names, name: str | None) -> LabelSets:
@@ -41,14 +44,16 @@ class LabelSets(Labels):
         None: the labels are an argument ``y``.
         """
         where = name or "y"
-        if is_label_matrix(y):
-            classes: Any = np.arange(y.shape[1])
+        if isinstance(y, NamedColumns):
+            classes: Any = _in_numbers(y.labels)
+        elif is_label_matrix(y):
+            classes = np.arange(y.shape[1])
         else:
             classes = _sorted({label for each in _named(y, names)[1] for label in each})
         if len(classes) < 2:
             raise InputError(
-                f"{where}: {listed(classes) or 'none'} is the only label; multilabel takes two or more, and "
-                "for one a vector y (--positive LABEL) will do"
+                f"{where}: there is {'one label only' if len(classes) else 'no label'}, and multilabel takes "
+                "two or more; for one, a label a row will do"
             )
         if len(classes) > MOST_CLASSES:
             raise InputError(
@@ -56,17 +61,22 @@ class LabelSets(Labels):
             )
         return cls(classes).for_rows(y, names, name)
 
-    def for_rows(self, y: Any, names: Names, name: str | None) -> LabelSets:
-        """The same labels with the sets of these rows, which may hold no others."""
-        _, found = self._sets_of(y, names, name)
-        for each in found:
-            for label in each:
-                if label not in self._places:
-                    known = listed(self.classes)
-                    raise InputError(
-                        f"{name or 'y'}: label {label} is none of the labels known, which are {known}"
-                    )
-        return LabelSets(self.classes, tuple(sorted({self._positions(each) for each in found})))
+    def for_rows(self, y: Any, names: Names, name: str | None, leave_out: bool = False) -> LabelSets:
+        """The same labels with the sets of these rows; others are left out of them, or else refused."""
+        codes, found = self._sets_of(y, names, name)
+        unknown = self._unknown(codes, found)
+        if unknown and not leave_out:
+            label, known = next(iter(unknown)), listed(self.classes)
+            raise InputError(f"{name or 'y'}: label {label} is none of the labels known, which are {known}")
+        sets = tuple(sorted({self._positions(each) for each in found}))
+        return LabelSets(self.classes, sets, tuple(unknown.items()))
+
+    @property
+    def left_out(self) -> str:
+        """A sentence about labels of held-out rows that no training row has, or nothing."""
+        told = ", ".join(f"{label}: {count:,}" for label, count in self.unknown[:_SHOWN])
+        more = ", ..." * (len(self.unknown) > _SHOWN)
+        return f"labels that no training row has, left out (with their rows): {told}{more}" if told else ""
 
     @property
     def models(self) -> int:
@@ -90,12 +100,16 @@ class LabelSets(Labels):
         """A row of booleans for each row, one a label; and how many rows have labels that are not known."""
         codes, found = self._sets_of(y, names, None)
         has = np.zeros((len(found), len(self.classes)), dtype=bool)
-        unknown: Counter[str] = Counter()
-        rows = np.bincount(codes, minlength=len(found)).tolist()
-        for row, (each, count) in enumerate(zip(found, rows, strict=True)):
+        for row, each in enumerate(found):
             has[row, list(self._positions(each))] = True
+        return has[codes], self._unknown(codes, found)
+
+    def _unknown(self, codes: Any, found: list[LabelSet]) -> Counter[str]:
+        """How many rows have each label that is none of these; ``codes`` are the numbers of their sets."""
+        unknown: Counter[str] = Counter()
+        for each, count in zip(found, np.bincount(codes, minlength=len(found)).tolist(), strict=True):
             unknown.update(dict.fromkeys((label for label in each if label not in self._places), count))
-        return has[codes], unknown
+        return unknown
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -108,21 +122,61 @@ class LabelSets(Labels):
         """The different sets of rows, and the number of each row's."""
         if not is_label_matrix(y):
             return _named(y, names)
+        columns = [shown_label(label) for label in self.classes]
+        if isinstance(y, NamedColumns):
+            missing = [label for label in columns if label not in y.labels]
+            if missing:
+                raise InputError(f"y has no column {missing[0]!r}; its columns are {listed(y.labels)}")
+            return _listed_in_matrix(y.matrix, list(y.labels))
         if y.shape[1] != len(self.classes):
             raise InputError(
                 f"{name or 'y'} has {y.shape[1]} columns for {len(self.classes)} labels; they must be as many"
             )
-        return _listed_in_matrix(y, [shown_label(label) for label in self.classes])
+        return _listed_in_matrix(y, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedColumns:
+    """A matrix of 0 and 1 whose columns have names, which are the labels: a data frame."""
+
+    matrix: Any
+    labels: LabelSet
+
+    @classmethod
+    def of(cls, matrix: Any, names: Any) -> NamedColumns:
+        """The columns under the names of their labels, which must differ."""
+        labels = tuple(_written(str(name)) for name in names)
+        twice = [label for label, count in Counter(labels).items() if count > 1]
+        if twice:
+            raise InputError(f"y has two columns for the label {twice[0]!r}; give each label one column")
+        try:
+            return cls(matrix.astype(np.float64) if matrix.dtype == object else matrix, labels)
+        except (TypeError, ValueError):
+            raise InputError(_NOT_BINARY) from None
 
 
 def is_label_matrix(y: Any) -> bool:
     """Whether labels are a matrix: a row for each row, a column for each label."""
+    if isinstance(y, NamedColumns):
+        return True
     return bool(sp.issparse(y)) or (isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] != 1)
 
 
+def label_matrix(y: Any) -> Any:
+    """Labels of several a row, which must be a matrix; None where rows come from a file."""
+    found = as_label_matrix(y)
+    if found is None or is_label_matrix(found):
+        return found
+    raise InputError(
+        f"y has shape {np.shape(found)}; for any number of labels a row (task='multilabel') it must be a "
+        "matrix of 0 and 1 with a column for each of two labels or more, as "
+        "sklearn.preprocessing.MultiLabelBinarizer makes it"
+    )
+
+
 def as_label_matrix(y: Any) -> Any:
-    """Labels as they are, or as an array where a list of lists or a data frame is a matrix of labels."""
-    if y is None or sp.issparse(y) or isinstance(y, np.ndarray):
+    """Labels as they are, or as a matrix where a list of lists or a data frame is a matrix of labels."""
+    if y is None or sp.issparse(y) or isinstance(y, np.ndarray | NamedColumns):
         return y
     try:
         array = np.asarray(y)
@@ -131,7 +185,10 @@ def as_label_matrix(y: Any) -> Any:
             "y holds rows of different lengths; for several labels a row give a matrix of 0 and 1, as "
             "sklearn.preprocessing.MultiLabelBinarizer makes it"
         ) from None
-    return array if is_label_matrix(array) else y
+    if not is_label_matrix(array):
+        return y
+    names = getattr(y, "columns", None)  # of a data frame, be it pandas' or another's
+    return array if names is None else NamedColumns.of(array, names)
 
 
 def sets_of_feed(feed: Feed, known: Labels | None) -> tuple[LabelSets, Callable[[Floats], Floats]]:
@@ -152,7 +209,7 @@ def _listed_in_matrix(y: Any, columns: list[str]) -> tuple[Any, list[LabelSet]]:
         matrix: Any = sp.csr_array(y)
         strange = matrix.data[(matrix.data != 0) & (matrix.data != 1)]
     except (TypeError, ValueError):
-        raise InputError("y must hold 0 and 1 only, a column for each label") from None
+        raise InputError(_NOT_BINARY) from None
     if strange.size:
         raise InputError(
             f"y holds {strange[0]}; a matrix of labels holds 0 and 1 only, a column for each label"
@@ -169,14 +226,14 @@ def _named(codes: Any, names: Names) -> tuple[Any, list[LabelSet]]:
     """The sets that codes stand for; numbers without names are one label each."""
     codes = np.asarray(codes)
     if names is not None:
-        return codes.astype(np.intp), [_split(name) for name in names]
+        return codes.astype(np.intp), [labels_in(name) for name in names]
     if codes.ndim != 1:
         raise InputError(f"y has shape {codes.shape}; it must have a column for each of two labels or more")
     values, places = np.unique(codes, return_inverse=True)
     return places, [(shown_label(value),) for value in values]
 
 
-def _split(name: str) -> LabelSet:
+def labels_in(name: str) -> LabelSet:
     """The labels that the name of a set lists; numbers are written alike."""
     labels = (label.strip() for label in name.split(COMMA))
     return tuple(dict.fromkeys(map(_written, filter(None, labels))))
@@ -197,7 +254,10 @@ def _number(label: str) -> float | None:
 
 def _sorted(labels: set[str]) -> Any:
     """Labels in order: as numbers if all of them are."""
+    return np.sort(_in_numbers(tuple(labels)))
+
+
+def _in_numbers(labels: LabelSet) -> Any:
+    """Labels as numbers if all of them are."""
     numbers = [_number(label) for label in labels]
-    if None in numbers:
-        return np.array(sorted(labels))
-    return np.array(sorted(numbers))  # type: ignore[type-var]
+    return np.array(labels) if None in numbers else np.array(numbers)

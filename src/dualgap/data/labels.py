@@ -15,7 +15,7 @@ import numpy as np
 
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
-from .words import Names, are_words, decoded
+from .words import COMMA, NO_LABELS, Names, are_words, decoded, shown_word
 
 if TYPE_CHECKING:  # Numba comes with feeds, and describing a model does without
     from .chunks import Feed
@@ -70,12 +70,20 @@ class Labels:
         return cls((others[0] if len(others) == 1 else None, positive))
 
     @classmethod
-    def several(cls, found: Any, name: str | None) -> Labels:
-        """The classes of a problem that may have more than two of them; ``name`` is as in ``binary``."""
+    def several(cls, found: Any, name: str | None, rows: int | None = None) -> Labels:
+        """The classes of a problem that may have more than two of them; ``name`` is as in ``binary``.
+
+        Fractions of which fewer than two of the ``rows`` share one on average are targets of a regression.
+        """
         if len(found) > MOST_CLASSES:
             raise InputError(
                 f"{name or 'y'}: {len(found):,} different labels, where a classifier takes "
                 f"{MOST_CLASSES:,} at most; for numbers use a regression loss"
+            )
+        if rows is not None and len(found) > 2 and rows < 2 * len(found) and _fractions(found):
+            raise InputError(
+                f"{name or 'y'}: {len(found)} different labels on {rows} rows ({listed(found)}), each of "
+                "which would be a class; for numbers use a regression loss (loss='squared')"
             )
         _refuse_one_class(found, name)
         return cls(found)
@@ -139,6 +147,21 @@ class Labels:
         return tuple(map(plain, self.classes))
 
 
+@dataclass(frozen=True, eq=False)
+class ClassNumbers(Labels):
+    """The classes of a joint model: the targets are their numbers, for two classes as well."""
+
+    def targets(self, y: Any) -> Floats:
+        """The number of each label's class."""
+        numbers: Floats = self.encode(y).astype(np.float64)
+        return numbers
+
+    @property
+    def models(self) -> int:
+        """One tells all of them apart."""
+        return 1
+
+
 def signs(y: Any, positive: Any) -> Floats:
     """+1 for the positive label, -1 for all others."""
     y = np.asarray(y)
@@ -179,12 +202,43 @@ def for_codes(function: Callable[[Any], Any], names: Names) -> Callable[[Floats]
     return lambda codes: found[codes.astype(np.intp)]
 
 
+def one_label(y: Any) -> Any:
+    """Labels as an array, one a row; a matrix is refused."""
+    shape: Any = getattr(y, "shape", None)  # of an array, a sparse matrix or a data frame
+    try:
+        shape = np.shape(y) if shape is None else tuple(shape)
+    except ValueError:  # rows of different lengths
+        shape = (len(y), "...")
+    if len(shape) != 1:
+        several = "for several labels a row dualgap.one_vs_rest takes a matrix of 0 and 1"
+        hint = "give y.ravel()" if shape[1:] == (1,) else several
+        raise InputError(f"y has shape {shape}; it must be one label a row, in one dimension; {hint}")
+    return np.asarray(y)
+
+
 def refuse_words(names: Names, where: str) -> None:
     """Refuse words as labels where a regression loss needs numbers."""
     if names is not None:
         raise InputError(
             f"{where}: the labels are words ({listed(names)}), and a regression loss needs numbers; for "
             "classes take a loss such as hinge or logistic, or say task='classification'"
+        )
+
+
+def words_of(table: Table) -> Names:
+    """The different words that are labels of rows, from a file or an array; None for numbers."""
+    y = np.asarray(table.codes)
+    return tuple(distinct(y).tolist()) if table.label_names is None and are_words(y) else table.label_names
+
+
+def refuse_sets(names: Names, where: str) -> None:
+    """Refuse sets of labels (``1,5,7``) where a row must have one label: each set would be a class."""
+    several = next((name for name in names or () if COMMA in name), None)
+    if several is not None:
+        what = "no label" if several == NO_LABELS else f"the labels {shown_word(several)}"
+        raise InputError(
+            f"{where}: there are rows with {what}, and a row must have one; for any number of labels a row "
+            "say task='multilabel'"
         )
 
 
@@ -195,11 +249,25 @@ def distinct(labels: Any) -> Any:
         if low < high and ((labels == low) | (labels == high)).all():
             return np.array([low, high])
     try:
+        if labels.dtype == object:
+            set(labels.tolist())
+    except TypeError:  # what cannot be hashed is no label, be it sorted or not
+        raise InputError(
+            "y holds labels that are no numbers or words; for several labels a row give a matrix of 0 and 1, "
+            "as sklearn.preprocessing.MultiLabelBinarizer makes it"
+        ) from None
+    try:
         return np.unique(labels)
     except TypeError:
         raise InputError(
             "y holds labels of different types that cannot be sorted; give all as numbers or all as words"
         ) from None
+
+
+def _fractions(labels: Any) -> bool:
+    """Whether some labels are numbers that are not whole."""
+    found = np.asarray(labels)
+    return found.dtype.kind == "f" and bool((found != np.floor(found)).any())
 
 
 def _alike(label: Any, found: Any) -> Any:

@@ -18,9 +18,9 @@ _CONTROL_GROUPS = [  # of both versions: folder, limit, what is used, and how mu
 _VECTORS = 6  # arrays of one float64 a column that training holds at a time, or a little more
 
 
-def training_bytes(n: int, d: int, nnz: int, value_bytes: int) -> int:
+def training_bytes(n: int, d: int, nnz: int, value_bytes: int, index_bytes: int = 4) -> int:
     """The memory that training in memory takes, approximately."""
-    return (value_bytes + 4) * nnz + _ROW_BYTES * n + _COLUMN_BYTES * d
+    return (value_bytes + index_bytes) * nnz + _ROW_BYTES * n + _COLUMN_BYTES * d
 
 
 def available_memory() -> int:

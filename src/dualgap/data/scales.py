@@ -37,15 +37,22 @@ def column_norms(X: Any) -> Floats:
     return np.sqrt(squares)
 
 
+def _row_norms(X: Any) -> Floats:
+    """Euclidean lengths of the rows, alike."""
+    from sklearn.utils.extmath import row_norms
+
+    dense = not sp.issparse(X)
+    found: Floats = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)) if dense else row_norms(X)
+    return found
+
+
 def scales(X: Any, option: str = "") -> str:
     """A sentence about the scale of X where that is the likely cause, else an empty string. ``option`` is how
     the caller is told to scale, with {} for the kind of scaling; without it scikit-learn does that.
     """
-    from sklearn.utils.extmath import row_norms
-
     columns = column_norms(X)
     columns = columns[columns > 0]
-    rows = row_norms(X)
+    rows = _row_norms(X)
     rows = rows[rows > 0]
     by_columns, by_rows = "StandardScaler, or MaxAbsScaler for sparse data", "Normalizer"
     if option:

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from ..runtime.arrays import Floats
 from ..runtime.checks import number, shown
-from ..runtime.errors import InputError
+from ..runtime.errors import InputError, nearest
 
 MAX_ABS, UNIT_ROWS = "max-abs", "unit-rows"
 _ENTRIES = 1 << 20  # whose squares are held at a time
@@ -80,9 +80,8 @@ def scale_name(scale: Any) -> str | None:
         try:
             scale = float(scale)
         except ValueError:
-            raise InputError(
-                f"scale={shown(scale)} is not known; there are: a number, {MAX_ABS}, {UNIT_ROWS}"
-            ) from None
+            known = "a number", MAX_ABS, UNIT_ROWS
+            raise InputError(f"scale={shown(scale)} is not known; {nearest(name, known)}") from None
     return repr(number("scale", scale))
 
 

@@ -9,7 +9,7 @@ from ..runtime.errors import InputError
 from .features import Expansion, expanded
 from .formats import Format, ReadOptions
 from .label_sets import LabelSets
-from .labels import Labels, listed, refuse_words, shown_label
+from .labels import Labels, listed, shown_label
 from .scaling import Scaling
 from .table import Table
 
@@ -39,6 +39,15 @@ class Schema(NamedTuple):
         """The number of columns after expansion."""
         return self.n_columns if self.expansion is None else self.expansion.width(self.n_columns)
 
+    @property
+    def derivation(self) -> str:
+        """How rows are made of those that are read, as the arguments of ``fit`` say it."""
+        told = [] if self.scaling is None else [f"scale={self.scaling.name!r}"]
+        if self.expansion is not None:
+            told.append(f"expand={self.expansion.name!r}")
+            told += [] if self.expansion.bits is None else [f"hash_bits={self.expansion.bits}"]
+        return " ".join(told)
+
     def reading(self, options: ReadOptions, form: Format) -> ReadOptions:
         """How to read a file in these columns; an index base that the caller names comes first."""
         zero_based = options.zero_based
@@ -67,7 +76,10 @@ class Schema(NamedTuple):
         if isinstance(self.labels, LabelSets):
             return self.labels.set_numbers(table.codes, table.label_names)
         if self.labels is None:
-            refuse_words(table.label_names, table.place(0))
+            if table.label_names is not None:
+                have = "have" if self.owner.endswith("s") else "was trained on"
+                words = f"the labels are words ({listed(table.label_names)})"
+                raise InputError(f"{table.place(0)}: {words}, and {self.owner} {have} numbers")
             numbers: Floats = table.codes
             return numbers
         y = self.labels.alike(table.y)

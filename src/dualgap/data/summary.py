@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..runtime.arrays import Words
 from ..runtime.errors import InputError
@@ -15,9 +16,11 @@ from .dataset import DataSpec, scan
 from .fingerprint import row_hashes
 from .formats import ReadOptions
 from .formats.text import shown
+from .label_sets import labels_in
 from .memory import training_bytes
+from .rows import as_csr, as_rows
 from .table import Table
-from .words import Vocabulary, decoded
+from .words import COMMA, NO_LABELS, Vocabulary, decoded
 
 _MOST_LABELS = 1000  # beyond, they are no classes
 
@@ -31,6 +34,8 @@ class Summary:
     nnz: int
     zero_based: bool | None
     labels: dict[Any, int] | None  # numbers or words; None: more than a classifier would have
+    multilabel: bool  # some rows have several labels, or none: rows count for each of theirs
+    unlabelled: int  # rows of these that have none
     label_range: tuple[float, float] | None  # None: labels are words
     empty: int
     duplicates: int  # rows with the entries and the label of an earlier row, by hashes of 64 bits
@@ -48,10 +53,18 @@ class Summary:
         return self.nnz / self.n / self.d
 
 
-def summarise(path: str | os.PathLike[str], columns: ReadOptions = ReadOptions()) -> Summary:  # noqa: B008
-    """Describe all rows of a file; takes 8 bytes of memory a row and 16 a column, or a little more."""
+def summarise(
+    path: str | os.PathLike[str],
+    columns: ReadOptions = ReadOptions(),  # noqa: B008
+    y: Any = None,
+    weight: Any = None,
+) -> Summary:
+    """Describe all rows of a file; takes 8 bytes of memory a row and 16 a column, or a little more.
+
+    ``y`` and ``weight`` are for a file that holds rows alone.
+    """
     seen = _Seen()
-    for data in scan(DataSpec(path, columns=columns)):
+    for data in scan(DataSpec(path, y, weight, columns=columns)):
         seen.look(data)
     if seen.n == 0:
         raise InputError(f"{path}: no rows in it, only blank lines or comments")
@@ -64,8 +77,9 @@ class _Seen:
     def __init__(self) -> None:
         self.n = self.nnz = self.empty = self.width = 0
         self.zero_based: bool | None = None
-        self.value_bytes = 8
+        self.value_bytes, self.dense = 8, False
         self.labels: dict[Any, int] | None = {}
+        self.multilabel, self.unlabelled = False, 0
         self.words = Vocabulary()
         self.label_range: tuple[float, float] | None = (math.inf, -math.inf)
         self.values = (math.inf, -math.inf)
@@ -75,10 +89,12 @@ class _Seen:
 
     def look(self, data: Table) -> None:
         """Take in the next table."""
-        X, y = data.X, self.words.recode(data.codes, data.label_names, shown(data.path))
+        X, y = as_csr(data.X), self.words.recode(data.codes, data.label_names, shown(data.path))
         if not y.size:
             return
-        self.zero_based, self.value_bytes = data.zero_based, X.data.itemsize
+        self.dense = not sp.issparse(data.X)
+        held = as_rows(data.X[:1]).rows.matrix if self.dense else X.data  # type: ignore[union-attr]
+        self.zero_based, self.value_bytes = data.zero_based, held.itemsize
         self.n += y.size
         self.nnz += int(X.nnz)
         self._look_at_labels(data)
@@ -114,10 +130,20 @@ class _Seen:
             self.label_range = (min(low, float(codes[0])), max(high, float(codes[-1])))
         if self.labels is not None:
             labels = decoded(codes, data.label_names).tolist()
-            for label, count in zip(labels, counts.tolist(), strict=True):
-                self.labels[label] = self.labels.get(label, 0) + count
+            for name, count in zip(labels, counts.tolist(), strict=True):
+                several = isinstance(name, str) and COMMA in name
+                self.multilabel = self.multilabel or several
+                self.unlabelled += count * (name == NO_LABELS)
+                for label in labels_in(name) if several else (name,):
+                    self.labels[label] = self.labels.get(label, 0) + count
             if len(self.labels) > _MOST_LABELS:
                 self.labels = None
+
+    @property
+    def _held(self) -> tuple[int, int, int]:
+        """Entries in memory, and bytes of their values and indices."""
+        dense = (self.n * self.width, self.value_bytes, 0)
+        return dense if self.dense else (self.nnz, self.value_bytes, 4)
 
     def summary(self) -> Summary:
         """The description of all rows so far."""
@@ -130,6 +156,8 @@ class _Seen:
             nnz=self.nnz,
             zero_based=self.zero_based,
             labels=self.labels,
+            multilabel=self.multilabel,
+            unlabelled=self.unlabelled,
             label_range=self.label_range,
             empty=self.empty,
             duplicates=self.n - np.unique(np.concatenate(self.hashes)).size,
@@ -137,5 +165,5 @@ class _Seen:
             values=self.values if self.nnz else (0.0, 0.0),
             scales=(float(scales.min()), float(scales.max())) if scales.size else (0.0, 0.0),
             norms=(low, total / self.n, high),
-            training_bytes=training_bytes(self.n, self.width, self.nnz, self.value_bytes),
+            training_bytes=training_bytes(self.n, self.width, *self._held),
         )

@@ -29,7 +29,7 @@ class Table:
     """
 
     path: Path
-    X: Any  # CSR
+    X: Any  # CSR, or dense
     codes: Any  # float64 where the rows come from a file
     zero_based: bool | None = None
     weight: Floats | None = None
@@ -104,9 +104,13 @@ def joined(tables: Sequence[Table]) -> Table:
     codes = np.concatenate([words.recode(table.codes, table.label_names, where) for table in tables])
     return replace(
         tables[0],
-        X=sp.vstack([table.X for table in tables], format="csr"),
+        X=_stacked([table.X for table in tables]),
         codes=words.final(codes),
         label_names=words.names,
         weight=np.concatenate(weights) if weights else None,
         done=1.0,
     )
+
+
+def _stacked(matrices: list[Any]) -> Any:
+    return sp.vstack(matrices, format="csr") if sp.issparse(matrices[0]) else np.concatenate(matrices)

@@ -24,6 +24,7 @@ from ..models.building import stated
 from ..models.model import Model, Proof
 from ..models.scoring import scores_of
 from ..outcome import Outcome
+from ..preparing import checked_C
 from ..runtime.arrays import Floats
 from ..runtime.checks import flag, number, shown, whole
 from ..runtime.errors import InputError
@@ -158,7 +159,8 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         """Models 0 to count - 1, number k trained on ``target(k)``; and whether Ctrl-C was pressed."""
         threads = thread_count(self.n_jobs)
         workers = min(threads, count)
-        C, tol = number("C", self.C), number("tol", self.tol, zero=True)
+        C = checked_C(self.C)
+        tol = number("tol", self.tol, zero=True)
         max_iter = number("max_iter", self.max_iter)
         bias, options = self._bias(), options_for(self.solver_options)
         seed = seed_of(self.random_state)
@@ -231,7 +233,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         text = _convergence.message(
             type(self).__name__,
             X,
-            gap=model.certificate.relative_gap,
+            certificate=model.certificate,
             tol=self.tol,
             epochs=model.epochs,
             max_iter=self.max_iter,

@@ -67,10 +67,10 @@ def options_for(options: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def rows_of(estimator: Any, X: Any, y: Any = "no_validation", *, training: bool) -> Any:
-    """X (and y) as scikit-learn validates them, C-ordered or CSR, in float32 or float64.
+    """X (and y) as scikit-learn validates them, C-ordered or CSR, in float64, float32 or, dense, float16.
 
-    Float32 stays, and integers of up to 16 bits become float32, which holds them exactly. In training the
-    values are left to ``fit`` to check, which names the row and the column of a NaN.
+    Floats stay as they are, and integers of up to 16 bits become float32, which holds them exactly. In
+    training the values are left to ``fit`` to check, which names the row and the column of a NaN.
     """
     found = validate_data(
         estimator,
@@ -83,7 +83,8 @@ def rows_of(estimator: Any, X: Any, y: Any = "no_validation", *, training: bool)
         ensure_all_finite=not training,
     )
     rows, target = found if training else (found, None)
-    rows = rows.astype(np.promote_types(rows.dtype, np.float32), copy=False)
+    if rows.dtype != np.float16:
+        rows = rows.astype(np.promote_types(rows.dtype, np.float32), copy=False)
     return (rows, target) if training else rows
 
 

@@ -27,7 +27,8 @@ class LinearSVC(ClassifierMixin, LinearModel):  # type: ignore[misc]
     ----------
     C : float, default=1.0
         How much the losses count against the regularisation. It multiplies their sum, so repeating all rows
-        twice is doubling C.
+        twice is doubling C. ``inf``, for the hinge loss, is the hard margin: the smallest ``1/2 |w|^2`` of
+        all models without a loss.
     loss : str or loss, default="hinge"
         ``"hinge"`` (the support vector machine), ``"squared-hinge"``, ``"smooth-hinge"``, ``"logistic"`` or
         ``"modified-huber"``, with parameters after a colon (``"smooth-hinge:gamma=0.5"``), or a loss of

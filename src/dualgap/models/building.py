@@ -27,7 +27,8 @@ def model_of(
     duals: bool = True,
     identify: bool = True,
 ) -> Model:
-    """A model of two classes or of regression from one result; of K classes from K of them, in their order.
+    """A model of two classes, of regression or of K classes at once from one result; of K classes, each
+    against the rest, from K of them, in their order.
 
     ``data`` are the rows as they were opened; with K classes their targets are the numbers of the classes.
     ``C`` is the parameter as the user gave it, free of rounding. ``duals=False`` leaves the dual variables
@@ -43,12 +44,12 @@ def model_of(
     problem, path = first.problem, data.spec.path
     dual: Any = None
     if duals:
-        dual = sp.vstack([sp.csr_array(dual_point(result).reshape(1, -1)) for result in found], format="csr")
+        dual = sp.vstack([sp.csr_array(dual_point(result)) for result in found], format="csr")
     rows = _trained_on(data, problem, len(found)).identity() if identify else None
     expansion = schema.expansion
     return Model(
-        coef=np.stack([result.coef for result in found]),
-        intercept=np.array([result.intercept for result in found]),
+        coef=np.vstack([result.coef for result in found]),
+        intercept=np.hstack([result.intercept for result in found]),
         classes=None if schema.labels is None else schema.labels.plain,
         C=problem.C if C is None else C,
         n_samples=problem.source.n,
@@ -71,14 +72,18 @@ def model_of(
             "solver": ", ".join(dict.fromkeys(result.solver.name for result in found)),
         },
         **({} if rows is None else known_by(rows, dual)),
+        **_held_out(data, problem, rows),
     )
 
 
 def _task(labels: Labels | None) -> str:
     from ..data.label_sets import LabelSets
+    from ..data.labels import ClassNumbers
 
     if labels is None:
         return "regression"
+    if isinstance(labels, ClassNumbers):
+        return "classes"
     return "multilabel" if isinstance(labels, LabelSets) else "classification"
 
 
@@ -126,6 +131,23 @@ def _trained_on(data: Dataset, problem: Problem, models: int) -> Dataset:
     return data if isinstance(whole, OnDisk) else data._replace(source=whole.with_weight(source.weight))
 
 
+def _held_out(data: Dataset, problem: Problem, rows: RowIdentity | None) -> dict[str, Any]:
+    """The fields of a model that say which rows were held out: data have a weight for them, training none."""
+    import numpy as np
+
+    from ..data.fingerprint import reweighted
+    from ..data.sources import View
+
+    if not isinstance(data.source, View):
+        return {}
+    before, after = data.source.weight, problem.source.weight
+    held = np.flatnonzero((before > 0.0) & (after == 0.0))
+    if not held.size:
+        return {}
+    hashes = None if rows is None else reweighted(rows.hashes[held], after[held], before[held])
+    return {"held_rows": held, "held_hashes": hashes}
+
+
 def proof_of(result: Result) -> Proof:
     """The certificate of a result in C-form, and how it was reached."""
     from .model import Proof
@@ -145,10 +167,14 @@ def proof_of(result: Result) -> Proof:
 
 
 def dual_point(result: Result) -> Any:
-    """The dual point of a result, one number a row."""
+    """The dual point of a result: a row of numbers, one for each row, or K such rows."""
     import numpy as np
 
-    return np.zeros(result.problem.source.n) if result.dual is None else result.dual
+    problem = result.problem
+    several: tuple[int, ...] = problem.scores_per_row or (1,)
+    if result.dual is None:
+        return np.zeros((*several, problem.source.n))
+    return result.dual.T.reshape(*several, -1)
 
 
 def rho_of(bias: Bias) -> float:

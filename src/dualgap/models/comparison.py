@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ..core.certificate import relative_to_floor
 from ..core.losses import loss_named
 from ..core.problem import Certificate
 
@@ -86,18 +87,18 @@ def _agree(one: float, other: float, error: float) -> bool:
     return one == other or abs(one - other) <= error
 
 
-def inconsistency(stored: Certificate, floor: float) -> str | None:
+def inconsistency(stored: Certificate, floor: float | None) -> str | None:
     """A contradiction within a certificate; None if there is none.
 
     The relative gap is the gap over the dual less its own share of the rounding, which is not stored. Where
-    that is not positive, the gap is measured against ``floor``.
+    that is not positive, the gap is measured against ``floor`` (`relative_to_floor`).
     """
     primal, dual, gap, relative, rounding, _ = stored
     expected = primal - dual + rounding if primal < math.inf and dual > -math.inf else math.inf
     if not _agree(gap, expected, 2.0 * ULP * (abs(primal) + abs(dual) + rounding)):
         return f"the stored gap is {gap!r}, and objective - lower bound + rounding is {expected!r}"
     by_dual = (gap / dual, gap / (dual - rounding) if dual > rounding else math.inf) if dual > 0.0 else None
-    by_floor = 0.0 if gap == 0.0 else gap / floor if 0.0 < floor < math.inf and gap < math.inf else math.inf
+    by_floor = relative_to_floor(primal, gap, rounding, floor) if gap < math.inf else math.inf
     near = 1.0 + 1e-9
     if by_dual is not None and by_dual[0] / near <= relative <= by_dual[1] * near:
         return None

@@ -1,7 +1,8 @@
 """Measures of models whose rows may have any number of labels each: of every label, and their means.
 
-Macro means are over labels, micro ones over all pairs of a row and a label. A label that no row has is left
-out of macro means of what is not defined for it: recall, the break-even point, the areas.
+Macro means are over labels, micro ones over all pairs of a row and a label. Precision, recall and F1 that are
+not defined (of a label that no row has, or that is never predicted) count as 0 in their means, as in
+scikit-learn with ``zero_division=0``; break-even points and areas that are not defined are left out.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import numpy as np
 
 from ..core.measures import break_even
 from ..data.dataset import DataSpec, scan
-from ..data.label_sets import LabelSets, as_label_matrix
+from ..data.label_sets import LabelSets, label_matrix
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
-from .metrics import NAMES, Measured, areas, mean
+from .metrics import NAMES, Measured, areas, mean, means
 
 if TYPE_CHECKING:
     from .model import Model
@@ -27,7 +28,8 @@ def measure_labels(model: Model, spec: DataSpec) -> Measured:
     schema, labels = model.schema, model.schema.labels
     assert isinstance(labels, LabelSets)
     wanted, scores, unknown = [], [], Counter[str]()
-    for table in scan(spec._replace(y=as_label_matrix(spec.y)), schema):
+    spec = spec.with_arrays()
+    for table in scan(spec._replace(y=label_matrix(spec.y)), schema):
         if table.codes is None:
             raise InputError("y is missing: give a row of labels for each row")
         has, others = labels.indicators(table.codes, table.label_names)
@@ -60,10 +62,7 @@ def multilabel(Y: Any, scores: Floats) -> tuple[dict[str, float], tuple[dict[str
         "subset_accuracy": float(accuracy_score(Y, predicted)),
         "hamming_loss": float(hamming_loss(Y, predicted)),
     }
-    for name in NAMES:
-        values[f"{name}_macro"] = mean([found[name] for found in per_label])
-    micro = precision_recall_fscore_support(Y, predicted, average="micro", zero_division=np.nan)
-    values |= {f"{name}_micro": float(value) for name, value in zip(NAMES, micro, strict=False)}
+    values |= means(Y, predicted)
     points, rows = np.array([found["break_even"] for found in per_label]), Y.sum(axis=0)
     values["break_even_macro"] = mean(points.tolist())
     # each label takes as many rows as it has, so precision and recall of all of them are equal as well

@@ -92,6 +92,10 @@ def measure(model: Model, spec: DataSpec) -> Measured:
     for table in scan(spec, schema):
         if table.y is None:
             raise InputError("y is missing: give one label a row")
+        if np.shape(table.codes) != (table.n,):
+            raise InputError(
+                f"y has shape {np.shape(table.codes)} and X has {table.n} rows; it must be one label a row"
+            )
         targets.append(schema.targets(table))
         scores.append(model.decision_function(table.X))
     y, found = np.concatenate(targets), np.concatenate(scores)
@@ -104,8 +108,12 @@ def measure(model: Model, spec: DataSpec) -> Measured:
         values = classification(y, found, probabilistic=probabilistic)
         confusion = confusion_of(codes_of(y), codes_of(found), 2)
         return Measured(int(y.size), values, model.classes, confusion)
-    codes = codes_of(y) if len(model.classes) == 2 else y.astype(np.intp)
+    signed = len(model.classes) == 2 and not model.joint
+    codes = codes_of(y) if signed else y.astype(np.intp)
     values, per_class = multiclass(codes, found)
+    if model.joint and loss_named(model.loss, model.loss_parameters).probabilistic:
+        own = found[np.arange(codes.size), codes]
+        values["log_loss"] = float((np.logaddexp.reduce(found, axis=1) - own).mean())
     confusion = confusion_of(codes, codes_of(found), k)
     return Measured(int(y.size), values, model.classes, confusion, per_class)
 
@@ -128,20 +136,15 @@ def classification(targets: Floats, scores: Floats, *, probabilistic: bool = Fal
 def multiclass(codes: Any, scores: Floats) -> tuple[dict[str, float], tuple[dict[str, float], ...]]:
     """Measures of K scores a row, the highest of which tells the class; and those of each class.
 
-    A mean over classes leaves out those for which the measure is not defined.
+    A mean of areas leaves out the classes for which they are not defined.
     """
-    from sklearn.metrics import precision_recall_fscore_support
-
     predicted, count = codes_of(scores), scores.shape[1]
     per_class = [
         {**found, **areas(codes == k, scores[:, k])}
         for k, found in enumerate(_found(codes, predicted, count))
     ]
     values = _accuracy(codes, predicted)
-    for name in ("precision", "recall", "f1"):
-        values[f"{name}_macro"] = mean([found[name] for found in per_class])
-    micro = precision_recall_fscore_support(codes, predicted, labels=range(count), average="micro")
-    values |= {f"{name}_micro": float(value) for name, value in zip(NAMES, micro, strict=False)}
+    values |= means(codes, predicted)
     for name in ("auc", "average_precision"):
         values[f"{name}_macro"] = mean([found[name] for found in per_class])
     return values, tuple(per_class)
@@ -186,6 +189,19 @@ def _found(codes: Any, predicted: Any, count: int) -> list[dict[str, float]]:
     return [
         {name: float(column[k]) for name, column in zip(NAMES, columns, strict=True)} for k in range(count)
     ]
+
+
+def means(wanted: Any, predicted: Any) -> dict[str, float]:
+    """Macro and micro means of precision, recall and F1, with 0 for what is not defined, as scikit-learn has
+    them: over all labels of a matrix, or over the classes that rows have or are predicted to have.
+    """
+    from sklearn.metrics import precision_recall_fscore_support
+
+    found: dict[str, float] = {}
+    for average in ("macro", "micro"):
+        values = precision_recall_fscore_support(wanted, predicted, average=average, zero_division=0)
+        found |= {f"{name}_{average}": float(value) for name, value in zip(NAMES, values, strict=False)}
+    return found
 
 
 def areas(positive: Any, scores: Floats) -> dict[str, float]:

@@ -10,15 +10,18 @@ array            content
 ``dual_rows``    (k, n); left out where the model was saved without duals
 ``dual_values``
 ``dual_hashes``  uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in
-                 fingerprint.py), whose target is -1 or +1 for two classes and else the number of
-                 the class, or of the set of labels among all sets that the rows have
+                 fingerprint.py), whose target is -1 or +1 for two classes and else (and in joint
+                 models) the number of the class, or of the set of labels among all sets that the rows have
+``held_rows``    int64, rising: the rows that were held out of training for validation, if any were
+``held_hashes``  uint64, one for each of these: the hash of the row as the data have it
 ``scale``        float64, shape (columns before any expansion,): what each column is divided by,
                  where ``scale`` in the header is "max-abs"
 ===============  ===============================================================================
 
-The header (``header.py``) has a proof for each row of ``coef``, or none at all. Version 1 had ``steps`` in it
-for ``visits``, and neither class weights nor what the model was trained on and when. Version 2 had
-neither a scale nor multilabel models.
+The header (``header.py``) has a proof for each row of ``coef``, or none at all; a joint model (task
+"classes") has one for all k rows, which are its classes. Version 1 had ``steps`` in it for ``visits``, and
+neither class weights nor what the model was trained on and when. Version 2 had neither a scale nor multilabel
+models.
 """
 
 from __future__ import annotations
@@ -57,6 +60,10 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         arrays["dual_values"] = dual.data.astype("<f8")
         if hashes is not None:
             arrays["dual_hashes"] = np.asarray(hashes, "<u8")
+    if model.held_rows is not None:
+        arrays["held_rows"] = np.asarray(model.held_rows, "<i8")
+    if model.held_rows is not None and model.held_hashes is not None:
+        arrays["held_hashes"] = np.asarray(model.held_hashes, "<u8")
     if model.scale_columns is not None:
         arrays["scale"] = np.asarray(model.scale_columns, "<f8")
     write_archive(path, header_of(model), arrays)
@@ -144,6 +151,8 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         rows_in_any_order=rows.get("in_any_order"),
         dual_hashes=hashes,
         class_weight=None if factors is None else tuple(float(value) for value in factors),
+        held_rows=_held_rows(arrays, header["n_samples"]),
+        held_hashes=arrays.get("held_hashes"),
         absent=tuple(header.get("absent") or ()),
         auto_reason=solver.get("auto_reason") or "",
         data_name=trained.get("data"),
@@ -158,6 +167,15 @@ def _scale_columns(arrays: dict[str, Any]) -> Any:
     if columns is not None and not (np.isfinite(columns) & (columns > 0.0)).all():
         raise ValueError("the divisors of columns are not all positive numbers")
     return columns
+
+
+def _held_rows(arrays: dict[str, Any], n: int) -> Any:
+    rows = arrays.get("held_rows")
+    if rows is None:
+        return None
+    if not (0 < rows.size < n and rows[0] >= 0 and rows[-1] < n and (np.diff(rows) > 0).all()):
+        raise ValueError(f"held_rows are no numbers, in rising order, of some of the {n} rows")
+    return rows
 
 
 def _duals(arrays: dict[str, Any], shape: tuple[int, int]) -> tuple[Any, Any]:

@@ -4,7 +4,8 @@ A score is ``sum_j w_j x_ij + b``, added up in float64 over the stored entries o
 whatever the type of X; a dense row stores every column. So the score of a row depends on that row alone, to
 the bit: neither on the rows beside it, nor on how many are scored at a time, nor, as a zero adds nothing, on
 whether it is stored dense or sparse. (A product by BLAS has none of these properties: the order of its sums
-depends on the shape of the whole matrix.)
+depends on the shape of the whole matrix.) SciPy's CSR product adds up so; many dense rows are for a kernel
+that does the same in a quarter of the time (`dense_scores`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..runtime.arrays import Floats
+from ..runtime.checks import as_matrix
 from ..runtime.errors import InputError
 
 _ENTRIES = 1 << 19  # converted to float64 at a time; scores do not depend on it
+_MANY = 1 << 28  # products of dense rows that take SciPy 0.1 s, which a kernel is worth; converting a number
+_CONVERTING = 20  # takes as long as so many
 
 
 def scores_of(X: Any, coef: Floats, intercept: Floats) -> Floats:
@@ -26,6 +30,12 @@ def scores_of(X: Any, coef: Floats, intercept: Floats) -> Floats:
     weights = coef[0] if k == 1 else np.ascontiguousarray(coef.T)
     scores: Floats = np.empty(n if k == 1 else (n, k))
     sparse = sp.issparse(X)
+    if not sparse and X.size * (k + _CONVERTING) >= _MANY:
+        from .dense_scores import add_scores
+
+        add_scores(X, weights.reshape(-1, k), scores.reshape(n, k))
+        scores += intercept[0] if k == 1 else intercept
+        return scores
     rows: Any = X.tocsr() if sparse else X
     entries = int(rows.nnz) if sparse else rows.size
     whole = sparse and rows.dtype == np.float64
@@ -48,6 +58,16 @@ def labels_of(scores: Floats, classes: Any) -> Any:
     return np.asarray(classes, dtype=object if mixed else None)[codes_of(scores)]
 
 
+def probabilities_of(scores: Floats) -> Floats:
+    """The probabilities that scores stand for: exp(s_k) / sum_j exp(s_j) of K scores a row, and of a single
+    one those of 0 and s.
+    """
+    rows = np.stack([np.zeros(scores.size), scores], axis=1) if scores.ndim == 1 else scores
+    raised: Floats = np.exp(rows - rows.max(axis=1, keepdims=True))
+    raised /= raised.sum(axis=1, keepdims=True)
+    return raised
+
+
 def indicators_of(scores: Floats) -> Any:
     """The labels that scores stand for where a row may have any number: 1 for a positive score, else 0."""
     return (scores > 0).astype(np.int8)
@@ -56,8 +76,8 @@ def indicators_of(scores: Floats) -> Any:
 def rows_for(X: Any, columns: int) -> Any:
     """A matrix that a caller gave, if a model of that many columns can score it."""
     if not sp.issparse(X):
+        X = as_matrix(X)
         try:
-            X = np.asarray(X)
             X = X if X.dtype.kind in "biuf" else X.astype(np.float64)
         except (TypeError, ValueError):
             raise InputError("X must hold numbers, in rows that are equally long") from None

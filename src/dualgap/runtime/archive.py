@@ -20,7 +20,7 @@ import numpy as np
 
 from .errors import InputError
 from .npy import DAMAGE, MOST_MEMBERS, Layout, layout_of, read_member
-from .paths import kind_of_path
+from .paths import as_path, kind_of_path
 from .sizes import LEAST, check_unpacked, shown_size
 from .writing import replacing
 
@@ -69,7 +69,7 @@ def read_archive(
     ``check`` sees the header and the layouts of the arrays before any of these is unpacked or allocated, and
     raises a ValueError where they are not as they must be.
     """
-    path = Path(path)
+    path = as_path(path)
     _check_beginning(path, format)
     try:
         with zipfile.ZipFile(path) as archive:

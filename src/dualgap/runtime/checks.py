@@ -92,5 +92,15 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def as_matrix(X: Any) -> Any:
+    """What a caller gave for rows as an array; the entries that a mask hides would be taken for values."""
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise InputError("X is a masked array; fill in what is masked (X.filled(0.0)) or leave its rows out")
+    try:
+        return np.asarray(X)
+    except ValueError:
+        raise InputError("X must hold numbers, in rows that are equally long") from None
+
+
 def _scalar(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value

@@ -29,11 +29,25 @@ class InternalError(RuntimeError):
     """The library caught itself in a contradiction. It hands back nothing rather than something wrong."""
 
 
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that an unknown one is most like, if any is; one that differs in case comes first."""
+    known = list(known)
+    alike = [other for other in known if other.lower() == name.lower()]
+    found = alike or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The question whether the closest name was meant, with a blank behind it; nothing if none is close."""
+    close = closest(name, known)
+    return "" if close is None else f"did you mean {close!r}? "
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of an error message about an unknown name: the nearest known one, and the whole list."""
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]!r}? " if close else ""
     return (
-        f"{hint}there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}" if known else "there are none"
+        f"{suggestion(name, known)}there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}"
+        if known
+        else "there are none"
     )

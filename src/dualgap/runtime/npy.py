@@ -111,6 +111,36 @@ def _read(stream: IO[bytes], layout: Layout) -> Any:
     return np.ascontiguousarray(shaped) if layout.shape else shaped  # which would add a dimension
 
 
+def layout_of_file(path: str | os.PathLike[str]) -> Layout:
+    """The header of an ``.npy`` file, which holds a plain array and nothing else."""
+    kind = kind_of_path(path)
+    if kind != "file":
+        shown = "there is no such file" if kind == "missing" else f"it is a {kind}"
+        raise InputError(f"{path}: no NumPy array ({shown})")
+    try:
+        with Path(path).open("rb") as stream:
+            return _layout(stream.read(_BEGINNING), os.fstat(stream.fileno()).st_size)
+    except DAMAGE as error:
+        told = " ".join(str(error).split())[:200]
+        raise InputError(f"{path}: no NumPy array that can be read, or a damaged one: {told}") from None
+
+
+def mapped(path: str | os.PathLike[str], layout: Layout) -> Any:
+    """The array of an ``.npy`` file, mapped into memory: read-only, and no more of it than is looked at."""
+    if layout.nbytes == 0:
+        return np.zeros(layout.shape, layout.dtype)
+    order: Any = "F" if layout.fortran_order else "C"
+    try:
+        return np.asarray(np.memmap(path, layout.dtype, "r", layout.start, layout.shape, order))
+    except DAMAGE as error:
+        raise InputError(f"{path}: cannot be mapped into memory: {error}") from None
+
+
+def read_array(path: str | os.PathLike[str]) -> Any:
+    """The array of an ``.npy`` file, in memory."""
+    return np.array(mapped(path, layout_of_file(path)))
+
+
 def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     """The arrays of a file that ``np.savez`` wrote, by their names; ``what`` it should be, for errors."""
     kind = kind_of_path(path)

@@ -12,13 +12,20 @@ from .errors import InputError
 Kind = Literal["missing", "folder", "file", "device"]
 
 
+def as_path(path: object) -> Path:
+    """The path that a caller names; anything that cannot be one is refused."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{path!r} is no name of a file; give a text or a Path")
+    return Path(path)
+
+
 def kind_of_path(path: str | os.PathLike[str]) -> Kind:
     """A folder, an ordinary file, anything else (a pipe, /dev/null), or nothing yet.
 
     Names that cannot be followed, because they are too long or a loop of symbolic links, are refused here.
     """
     try:
-        mode = Path(path).stat().st_mode
+        mode = as_path(path).stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except (OSError, ValueError) as error:  # ValueError: a byte 0 within the name

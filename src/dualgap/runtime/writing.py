@@ -11,7 +11,7 @@ from typing import IO
 
 from .errors import InputError
 from .leftovers import affixes, remove_leftovers
-from .paths import kind_of_path
+from .paths import as_path, kind_of_path
 
 _STANDARD = Path("-")
 
@@ -20,7 +20,7 @@ def check_destination(path: str | os.PathLike[str], **others: Path | None) -> Pa
     """The path, if a file can be written there that is none of the others; to be asked before the work
     begins.
     """
-    path = Path(path)
+    path = as_path(path)
     if path == _STANDARD:
         raise InputError("-: only `dualgap predict` writes to the standard output; give the name of a file")
     kind = kind_of_path(path)

@@ -6,16 +6,16 @@ checks of what a user passes.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from ..core.bias import BIASES
 from ..core.losses import LOSSES, Loss
 from ..runtime.checks import shown, whole
-from ..runtime.errors import InputError, nearest
+from ..runtime.errors import InputError, closest, nearest
 from ..runtime.options import FALSE, TRUE, options_of
 from ..training.solver import AnySolver
 from .exact_bias import ExactBiasSolver
@@ -46,6 +46,8 @@ _HOMES = {
     "cached-loops": "out_of_core.cached_loops.CachedLoops",
     "interior-point": "second_order.interior_point.InteriorPoint",
     "accelerated-sdca": "dual.accelerated_sdca.AcceleratedSDCA",
+    "joint-dual": "joint.dual.JointDual",
+    "joint-newton": "joint.newton.JointNewton",
 }
 
 
@@ -107,13 +109,29 @@ def with_preset(name: str, cls: type[AnySolver], options: Mapping[str, Any]) -> 
     if not cls.papers:
         able = names_of(lambda other: bool(other.papers))
         raise InputError(f"solver {name!r} has no preset of a paper; these have: {able}")
-    if word in TRUE:
-        word = next(iter(cls.papers))
+    word = _preset_word(cls, wanted)
     if word not in cls.papers:
         raise InputError(
             f"paper={shown(wanted)} is no preset of solver {name!r}; {nearest(word, ['true', *cls.papers])}"
         )
     return {**cls.papers[word].options, **given}
+
+
+def _preset_word(cls: type[AnySolver], wanted: Any) -> str:
+    """The name of a preset that ``paper=`` stands for; true is the first one."""
+    word = str(wanted).lower()
+    return next(iter(cls.papers)) if word in TRUE else word
+
+
+def preset_named(error: InputError, name: str, options: Mapping[str, Any]) -> InputError:
+    """The error about an option, with the preset that its value comes from if it comes from one."""
+    cls, told = solver_class(name), str(error)
+    for key, value in with_preset(name, cls, options).items():
+        if key not in options and told.startswith(f"{key}={value} "):
+            preset = _preset_word(cls, options[PAPER])
+            rest = told.removeprefix(f"{key}={value} ")
+            return InputError(f"{key}={value} (of paper={preset}) {rest}, which may be given beside paper")
+    return error
 
 
 # Arguments of scikit-learn and LIBLINEAR, and what they are here.
@@ -139,8 +157,7 @@ _ELSEWHERE = {
 def _unknown(name: str, key: str, known: Iterable[str], arguments: Collection[str]) -> InputError:
     """The error about an option that a solver does not have; it may be meant for an argument of ``fit``."""
     known = list(known)
-    close = difflib.get_close_matches(key, [*known, *arguments], n=1, cutoff=0.6)
-    meant = close[0] if close else _ELSEWHERE.get(key, "")
+    meant = closest(key, [*known, *arguments]) or _ELSEWHERE.get(key, "")
     meant = _ELSEWHERE[key] if key in _ELSEWHERE and meant not in known else meant
     if meant in arguments:
         return InputError(
@@ -153,6 +170,20 @@ def _unknown(name: str, key: str, known: Iterable[str], arguments: Collection[st
             f"solver {name!r} has no option {key!r}, these have: {others}; choose one, or leave it out"
         )
     return InputError(f"solver {name!r} has no option {key!r}; {nearest(key, known)}")
+
+
+def _without_bias(name: str, bias: str, loss: str) -> InputError:
+    """The error about a bias that a solver cannot have; with some losses no solver can."""
+
+    def able(kind: str) -> str:
+        return names_of(lambda other: can_have(other, kind) and can_train(other, loss))
+
+    if able(bias):
+        return InputError(f"solver {name!r} cannot have bias={bias!r}; these can: {able(bias)}")
+    others = " or ".join(f"bias={kind!r}" for kind in BIASES if able(kind))
+    return InputError(
+        f"solver {name!r} cannot have bias={bias!r}, nor can any other with the loss {loss!r}; take {others}"
+    )
 
 
 def make_solver(
@@ -172,8 +203,7 @@ def make_solver(
         able = names_of(lambda other: can_train(other, loss.name))
         raise InputError(f"solver {name!r} cannot train with the loss {loss.name!r}; these can: {able}")
     if not can_have(cls, bias):
-        able = names_of(lambda other: can_have(other, bias) and can_train(other, loss.name))
-        raise InputError(f"solver {name!r} cannot have bias={bias!r}; these can: {able}")
+        raise _without_bias(name, bias, loss.name)
     package = cls.capabilities.package
     if package is not None and find_spec(package) is None:
         raise InputError(f"solver {name!r} needs the package {package!r}: pip install 'dualgap[qp]'")
@@ -181,7 +211,7 @@ def make_solver(
     values: dict[str, Any] = {}
     for key, value in with_preset(name, cls, options).items():
         if key not in known:
-            raise _unknown(name, key, known, arguments)
+            raise _unknown(name, key, [*known, *([PAPER] if cls.papers else [])], arguments)
         values[key] = known[key].convert(name, value)
     if "seed" in {item.name for item in fields(cls)}:
         values["seed"] = seed
@@ -205,14 +235,19 @@ def check_regulariser(name: str, lam: float) -> None:
         )
 
 
-def check_from_disk(name: str, bias: str) -> None:
-    """Most solvers need all rows in memory."""
+def check_from_disk(name: str, bias: str, loss: str, *, asked: bool = False) -> None:
+    """Most solvers need all rows in memory; ``asked``: a user wants them on disk, be they small."""
     if not solver_class(name).capabilities.from_disk:
-        able = names_of(lambda other: other.capabilities.from_disk)
+        able = names_of(lambda other: other.capabilities.from_disk and can_train(other, loss))
+        why = "stay on disk with in_memory=False" if asked else "do not fit into the memory budget"
+        if not able:
+            raise InputError(
+                f"no solver trains with the loss {loss!r} from disk, and these rows {why}; read them into "
+                "memory (in_memory=True), or train one class against the rest"
+            )
         raise InputError(
-            f"solver {name!r} needs all rows in memory, and these do not fit into the memory budget; these "
-            "stream "
-            f"them from disk: {able}"
+            f"solver {name!r} needs all rows in memory, and these {why}; these solvers stream them from "
+            f"disk: {able}"
         )
     if bias == EXACT:
         raise InputError(

@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.problem import Problem
-from ..data.rows import CSR
 from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..training.schedule import Size
-from .second_order.direct import DENSE_SHARE, FLOPS, cost
+from .second_order.direct import DENSE_SHARE, FLOPS, cost, works_dense
 from .second_order.quadratic import CUBES, EFFORT, LEAST, MOST_DIRECT, SAMPLE
 
 ENTRY, BLAS_ENTRY = 1.3, 0.5  # nanoseconds for an entry that a pass reads in order
@@ -73,7 +72,7 @@ class Forecast(NamedTuple):
         smooth = isfinite(loss.smoothness)
         condition = 1.0 + loss.smoothness * problem.mean_square / problem.lam if smooth else inf
         strength = (loss.smoothness if smooth else 1.0) * problem.mean_square * problem.C
-        sparse = isinstance(rows, CSR)
+        sparse = not works_dense(rows, problem.source.d)
         kind = problem.bias.free, loss.quadratic, isfinite(loss.lipschitz)
         return cls(Size.of(problem), sparse, smooth, ramps, condition, strength, *kind)
 

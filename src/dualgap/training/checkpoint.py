@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
+import zipfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from .run import FORMAT, Run
 from .states import FlawError, check_state, name_of, registered
 
 if TYPE_CHECKING:
-    from ..core.problem import Problem
+    from ..core.problem import Regularised
     from .records import Record
     from .solver import AnySolver
 
@@ -69,6 +70,10 @@ def read_state(path: str | os.PathLike[str]) -> Run:
     """
     if kind_of_path(path) == "file" and (found := kind_of_zip(path)) == MODEL:
         raise InputError(f"{path}: not a saved run: this is {found}")
+    if kind_of_path(path) == "file" and not zipfile.is_zipfile(path):
+        raise InputError(
+            f"{path}: not a saved run, or one that was cut short; a run with checkpoint=FILE writes one"
+        )
     try:
         run = _rebuilt(read_npz(path, "a saved run"), registered(), "")
         if not isinstance(run, Run):
@@ -113,7 +118,7 @@ class Checkpoint(Callback):
         self._saved = time.monotonic()
         self._failing = self._ended = False
 
-    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+    def begin(self, problem: Regularised, solver: AnySolver, auto_reason: str) -> None:
         """The clock starts."""
         self._saved, self._ended = time.monotonic(), False
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .records import Record
 
 
+UNBOUNDED = 1e100  # stands for 1 over a lower bound that is not positive
+
+
 @state_class
 class Rounding(NamedTuple):
     """The bound on rounding errors at the last certificate."""
@@ -69,7 +72,7 @@ class History(NamedTuple):
     """Certified records, as far back as `Stalled` looks."""
 
     visits: GrowingReals
-    gaps: Annotated[Floats, Numbers(0.0, infinite=True, shape=(None,))]  # relative
+    gaps: Annotated[Floats, Numbers(0.0, infinite=True, shape=(None,))]  # as `Stalled` measures them
 
 
 @invariant(History)
@@ -83,6 +86,8 @@ class Stalled:
     """The relative gap is not below ``factor`` times what it was ``visits`` visits ago.
 
     The relative gap, because where the primal value is far off a dual value that still rises is progress too.
+    As long as no positive lower bound makes it finite, the gap itself, in a unit that makes every relative
+    gap progress.
     """
 
     visits: int
@@ -100,9 +105,11 @@ class Stalled:
         certificate = record.certificate
         visits = np.append(memory.visits, record.visits)
         old = max(0, int(np.count_nonzero(visits <= record.visits - self.visits)) - 1)
-        memory = History(visits[old:], np.append(memory.gaps, certificate.relative_gap)[old:])
+        now = certificate.relative_gap
+        now = now if math.isfinite(now) else UNBOUNDED * certificate.gap
+        memory = History(visits[old:], np.append(memory.gaps, now)[old:])
         since, gap = record.visits - int(memory.visits[0]), memory.gaps[0]
-        if since >= self.visits and certificate.relative_gap > self.factor * gap:
+        if since >= self.visits and now > self.factor * gap:
             reason = Reason(
                 "stalled",
                 f"no progress in the last {since} visits at relative gap {certificate.relative_gap:.3g}; "

@@ -8,7 +8,9 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from typing import TypeAlias
 
-from ..core.problem import Problem
+import numpy as np
+
+from ..core.problem import Regularised
 from ..runtime.errors import InputError
 from .callbacks import Callback, stop_reason
 from .interruption import CtrlC
@@ -29,7 +31,7 @@ Running: TypeAlias = Generator[Record, None, Result]
 
 def solve(
     solver: AnySolver,
-    problem: Problem,
+    problem: Regularised,
     rules: Rules,
     settings: Settings,
     callbacks: Sequence[Callback] = (),
@@ -51,7 +53,7 @@ def finished(run: Running) -> Result:
 
 def running(
     solver: AnySolver,
-    problem: Problem,
+    problem: Regularised,
     rules: Rules,
     settings: Settings,
     callbacks: Sequence[Callback],
@@ -88,6 +90,7 @@ def running(
             callback.ended(run)
         if loop.visits > loop.timetable.at.visits and not _leave_unevaluated(reason, loop, trace):
             reason = _evaluate_last(loop, reason, trace, callbacks)
+        reason = _with_alternative(reason, loop)
     finally:
         for callback in callbacks:
             callback.close(reason)
@@ -95,9 +98,9 @@ def running(
     w, b = loop.output
     certificate = problem.in_form(loop.output_certificate, settings.form)
     return Result(
-        coef=w,
+        coef=w if w.ndim == 1 else np.ascontiguousarray(w.T),
         intercept=b,
-        dual=problem.bias.feasible(beta, problem.source.weight) if beta.any() else None,
+        dual=problem.feasible(beta) if beta.any() else None,
         certificate=certificate,
         trace=trace,
         reason=reason,
@@ -134,6 +137,17 @@ def _leave_unevaluated(reason: Reason, loop: Loop, trace: list[Record]) -> bool:
     if not loop.in_memory:  # it takes a pass over the disk
         return reason.name in (*SIGNALS, *SHOWN)
     return reason.name in SIGNALS and loop.seconds.certifying > PATIENCE_AFTER_CTRL_C * len(trace)
+
+
+def _with_alternative(reason: Reason, loop: Loop) -> Reason:
+    """The reason, with another remedy where coordinate descent, by the user's choice, is too slow."""
+    slow = reason.name in ("max_epochs", "max_visits", "time_limit", "stalled")
+    choice = loop.in_memory and loop.problem.lam > 0.0 and not loop.problem.loss.hard
+    if not (slow and choice and loop.solver.name == "dcd" and loop.settings.tol > 0.0):
+        return reason
+    return reason._replace(
+        message=f"{reason.message}, or take solver='auto', which leaves dcd where it is slow"
+    )
 
 
 def _evaluate_last(loop: Loop, reason: Reason, trace: list[Record], callbacks: Sequence[Callback]) -> Reason:

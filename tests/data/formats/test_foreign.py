@@ -21,7 +21,6 @@ def folder(tmp_path_factory: Any) -> Path:
     X = np.random.default_rng(0).normal(size=(20, 2))
     dualgap.fit(X, X[:, 0] > 0, checkpoint=place / "run").model.save(place / "model")
     np.savez(place / "npz", X=X)
-    np.save(place / "npy", X)
     (place / "npz.npz").rename(place / "npz")
     with zipfile.ZipFile(place / "zip", "w") as archive:
         archive.writestr("a.txt", "a")
@@ -39,7 +38,6 @@ def folder(tmp_path_factory: Any) -> Path:
         ("model", "a dualgap model"),
         ("run", "a checkpoint \\(a saved run: `dualgap train --resume` goes on with it\\)"),
         ("npz", "a file of NumPy arrays \\(.npz\\)"),
-        ("npy.npy", "a NumPy array"),
         ("zip", "a zip archive"),
         ("pickle", "a Python pickle, which dualgap never reads"),
         ("png", "a picture \\(PNG\\)"),

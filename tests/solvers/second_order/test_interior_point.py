@@ -90,6 +90,34 @@ def test_equations_by_rows_and_by_columns_agree(strength: float) -> None:
     np.testing.assert_allclose(hessians._by_rows(h)(t, slope), expected, rtol=1e-9)
 
 
+def test_sparse_rows_that_store_every_entry_are_worked_on_as_dense_ones() -> None:
+    rng = np.random.default_rng(1)
+    X, h = rng.normal(size=(200, 100)), rng.uniform(0.1, 2.0, size=200)
+    few = np.where(rng.random(X.shape) < 0.1, X, 0.0)
+    for rows, dense in ((X, True), (few, False), (X[:100], False)):
+        view_of_all = view(sp.csr_array(rows), np.ones(rows.shape[0]))
+        hessians = Hessians.of(Problem(view_of_all, make_loss("hinge"), 1.0))
+        assert hessians.sparse is not dense
+        assert sp.issparse(hessians.X) is not dense
+        batch = view(rows, np.ones(rows.shape[0])).batch
+        other = Hessians(batch, None, hessians.ridge, hessians.lift).factorised(h[: rows.shape[0]])
+        found, r = hessians.factorised(h[: rows.shape[0]]), rng.normal(size=101) * hessians.lift
+        assert found is not None and other is not None  # noqa: PT018
+        np.testing.assert_allclose(found(r), other(r), rtol=1e-9)
+
+
+def test_a_step_that_is_no_number_is_not_taken() -> None:
+    """Equal rows with different targets at an enormous C: in the end rounding leaves nothing."""
+    X = np.tile([1.46399307, -0.39073128, 0.0, 0.0, 1.29261565, -1.52412355], (5, 1))
+    y = np.array([1.66569019, 1.52797619, 0.13413, 0.58316558, 1.68907965])
+    for C in (1e15, 1e16):
+        found = dualgap.fit(
+            X, y, loss="squared-epsilon-insensitive", C=C, solver="interior-point", tol=0.0, output="last"
+        )
+        assert np.isfinite(found.coef).all()
+        assert found.reason.name in ("stalled", "rounding")
+
+
 def test_what_is_too_large_or_has_no_ramps_is_refused() -> None:
     X, y, _ = rows(30, 4, "hinge")
     with pytest.raises(InputError, match="cannot train with the loss 'logistic'"):

@@ -36,6 +36,8 @@ class ReadOptions(NamedTuple):
     threads: int | None = None
     too_wide: str = MEND  # what to do about a column beyond n_features
     block: int | None = None  # bytes of text to parse at a time
+    labels: Any = None  # an array, where files of a format hold rows alone (.npy)
+    weights: Any = None  # alike
 
 
 class WriteOptions(NamedTuple):
@@ -55,6 +57,7 @@ class Format(Protocol):
     title: str  # for people
     suffixes: tuple[str, ...]
     indexed: bool  # its rows name columns by indices that count from 0 or from 1
+    rows_alone: bool  # its files hold no labels and weights: these are arrays or files of their own
 
     def sniff(self, head: bytes, path: Path) -> bool:
         """Whether a file that begins like this is one of this format."""
@@ -75,6 +78,7 @@ class Format(Protocol):
 FORMATS = {  # in the order in which they are tried on a file; the last takes everything
     "store": "arrow.format",
     "parquet": "parquet",
+    "npy": "npy",
     "svmlight": "svmlight.format",
 }
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from ...runtime.errors import InputError
+from ...runtime.npy import read_array
 from ...runtime.writing import check_destination
+from ..rows import as_csr
 from ..table import Table
 from . import Format, ReadOptions, WriteOptions, ZeroBased, format_named, format_of
 from .arrow.header import Header
@@ -51,6 +53,7 @@ def convert(
     compression: str | None = None,
     memory_budget: int = BUDGET,
     label: str = "label",
+    labels: str | os.PathLike[str] | None = None,
     multilabel: bool = False,
     weights: str | os.PathLike[str] | None = None,
     names: str | os.PathLike[str] | None = None,
@@ -62,7 +65,8 @@ def convert(
     Parameters
     ----------
     source : path
-        Svmlight text (plain or packed, ``-`` for the standard input), a store, or a Parquet file.
+        Svmlight text (plain or packed, ``-`` for the standard input), a store, a Parquet file or a NumPy
+        array (``.npy``).
     destination : path
         ``.arrow`` for a store, ``.svm`` (perhaps ``.svm.gz`` and so on) for text.
     n_features : int, optional
@@ -81,10 +85,13 @@ def convert(
         Bytes that may be used for rows on the way.
     label : str
         The column of a Parquet file that holds the labels.
+    labels : path
+        An ``.npy`` file with the labels of the rows of another.
     multilabel : bool
         A row of text may have any number of labels, with commas between them.
     weights, names : path, optional
-        For a store: files with one weight a row, and with one name a column, a line each.
+        For a store: files with one weight a row, and with one name a column, a line each. Weights may also
+        be an ``.npy`` file.
     told, warned : callables
         Get a line of text now and then: how far it is, and what cannot be kept.
 
@@ -95,10 +102,13 @@ def convert(
     """
     source, destination = Path(source), Path(destination)
     form, origin = format_for(destination), format_of(source)
-    extra = {"WEIGHTS": weights, "NAMES": names}
+    extra = {"LABELS": labels, "WEIGHTS": weights, "NAMES": names}
     inputs = {name: None if file is None else Path(file) for name, file in extra.items()}
     check_destination(destination, IN=source, **inputs)
-    reading = ReadOptions(n_features, zero_based, label, label_sets=multilabel)
+    if labels is not None and not origin.rows_alone:
+        raise InputError(f"{source}: labels come from the file; leave those of {labels} out")
+    beside = None if labels is None else read_array(labels)
+    reading = ReadOptions(n_features, zero_based, label, label_sets=multilabel, labels=beside)
     if form.name != "store":
         if weights or names or compression or dtype != "auto":
             raise InputError(
@@ -144,10 +154,15 @@ def _tables(
     if reading.n_features is not None:
         raise InputError(f"{source}: a store knows its columns; leave --n-features out")
     header = Store(source).header if origin.name == "store" else None
-    tables = origin.scan(source, reading)
+    tables = _sparse(origin.scan(source, reading))
     if header is None:
         return tables, None, Counting(0, None)
     return tables, header.d, Counting(0, header.zero_based)
+
+
+def _sparse(tables: Iterable[Table]) -> Iterator[Table]:
+    """The same rows as CSR; zeros of dense ones are left out."""
+    return (replace(table, X=as_csr(table.X)) for table in tables)
 
 
 def _to_text(
@@ -179,7 +194,7 @@ def _to_text(
 
     def tables() -> Iterator[Table]:
         rows = 0
-        for table in origin.scan(source, options):
+        for table in _sparse(origin.scan(source, options)):
             yield table
             rows += table.n
             told(f"wrote {rows:,} rows" + (f" ({100 * table.done:.0f}%)" if table.done else ""))
@@ -188,8 +203,8 @@ def _to_text(
 
 
 def _weighted(blocks: Iterable[Table], file: Path) -> Iterator[Table]:
-    """The rows with weights from a file that has one a line."""
-    numbers = _numbers(file)
+    """The rows with weights from a file that has one a line, or from an array."""
+    numbers = iter(read_array(file).tolist()) if file.suffix == ".npy" else _numbers(file)
     rows = 0
     for data in blocks:
         weight = np.fromiter(islice(numbers, data.n), dtype=np.float64)

@@ -15,7 +15,7 @@ from ...runtime.errors import InputError
 from ...runtime.sums import Total, TotalByLabel
 from ..chunks import Chunk, Feed, Origin
 from ..labels import MOST_CLASSES
-from ..rows import CSR
+from ..rows import CSR, as_csr
 from ..sources import view
 from ..table import Table, joined
 from ..words import Vocabulary, are_words, coded
@@ -89,7 +89,7 @@ class ChunkFeed:
                 f"{self.name}: ended at chunk {self._next}, and had {self.chunks} before"
             ) from None
         self._next += 1
-        matrix = sp.csr_array(X)
+        matrix = as_csr(X)
         span = slice(int(self._starts[k]), int(self._starts[k + 1]))
         if matrix.shape[0] != span.stop - span.start or matrix.shape[1] > self.d:
             raise InputError(f"{self.name}: chunk {k} has another shape than before: {matrix.shape}")
@@ -130,7 +130,7 @@ class ChunkFeed:
 
 
 def _value_bytes(X: Any) -> int:
-    return 4 if getattr(X, "dtype", None) == np.float32 else 8
+    return 4 if getattr(X, "dtype", None) in (np.float32, np.float16) else 8
 
 
 def _parts(chunk: Any) -> tuple[Any, Any, Any]:

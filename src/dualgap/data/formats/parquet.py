@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...runtime.errors import InputError
+from ...runtime.errors import InputError, suggestion
 from ...runtime.paths import kind_of_path
 from ..memory import available_memory
 from ..table import Table, in_columns, joined
@@ -59,6 +59,7 @@ class Parquet:
     """Parquet files as a format of the registry."""
 
     name, title, indexed = "parquet", "Parquet", False
+    rows_alone = False
     suffixes: tuple[str, ...] = (".parquet", ".pq")
 
     def sniff(self, head: bytes, path: Path) -> bool:
@@ -104,6 +105,9 @@ class Parquet:
 
 
 FORMAT = Parquet()
+
+
+_SHOWN = 8  # names of columns that a message lists
 
 
 class _Columns(NamedTuple):
@@ -179,7 +183,7 @@ def _columns(files: list[Path], label: str, weight: str | None, *, labelled: boo
             return _Columns(features, None, weight if weight in found else None)
         for name in (label, weight):
             if name is not None and name not in found:
-                raise InputError(f"{file}: there is no column {name!r}; there are: {', '.join(found[:8])}")
+                raise InputError(_no_column(file, name, found, "weight" if name == weight else "label"))
         if first and found != first:
             raise InputError(f"{file}: other columns than {files[0]} has")
         first = found
@@ -187,6 +191,14 @@ def _columns(files: list[Path], label: str, weight: str | None, *, labelled: boo
     if not features:
         raise InputError(f"{files[0]}: no columns but those of labels and weights")
     return _Columns(features, label, weight)
+
+
+def _no_column(file: Path, name: str, found: list[str], what: str) -> str:
+    meant = suggestion(name, found)
+    listed = ", ".join(found[:_SHOWN]) + ", ..." * (len(found) > _SHOWN)
+    return (
+        f"{file}: there is no column {name!r} for the {what}s (--{what} COLUMN); {meant}there are: {listed}"
+    )
 
 
 def _labels(file: Path, column: Any, name: str) -> Any:

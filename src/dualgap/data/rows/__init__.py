@@ -1,4 +1,4 @@
-"""Rows: CSR, WideCSR (very many columns) or Dense. Nothing outside this package asks which.
+"""Rows: CSR, WideCSR (very many columns), Dense or HalfDense (float16). Only this package asks which.
 
 Methods that kernels call: ``dot(i, w)``, ``add(i, scale, w)``, ``count(i)`` (stored entries), ``entry(i, k)``
 (the k-th of them), and, some visits ahead, ``prefetch_rows(far, near)`` (the offsets of one row, and what
@@ -8,19 +8,21 @@ in float64 whatever the values are stored in.
 
 from __future__ import annotations
 
-from .batch import Batch, Rows, as_matrix, entries_where, entry_count, row_count, slice_rows
+from .batch import Batch, Rows, as_csr, as_matrix, entries_where, entry_count, row_count, slice_rows
 from .csr import CSR, MANY, WideCSR
-from .dense import Dense
-from .validation import Validated, as_rows, squared_lengths, squares
+from .dense import Dense, HalfDense
+from .validation import Validated, as_rows, squared_lengths, squares, value_type
 
 __all__ = [
     "CSR",
     "MANY",
     "Batch",
     "Dense",
+    "HalfDense",
     "Rows",
     "Validated",
     "WideCSR",
+    "as_csr",
     "as_matrix",
     "as_rows",
     "entries_where",
@@ -29,4 +31,5 @@ __all__ = [
     "slice_rows",
     "squared_lengths",
     "squares",
+    "value_type",
 ]

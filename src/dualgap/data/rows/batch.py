@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ...runtime.arrays import Floats
 from .csr import CSR
-from .dense import Dense
+from .dense import Dense, HalfDense
 
 Rows: TypeAlias = CSR | Dense
 
@@ -32,7 +32,7 @@ def slice_rows(rows: Rows, first: int, last: int) -> Rows:
     """Rows first to last - 1, without a copy."""
     if isinstance(rows, CSR):
         return type(rows)(rows.values, rows.columns, rows.starts[first : last + 1])
-    return Dense(rows.matrix[first:last])
+    return type(rows)(rows.matrix[first:last])
 
 
 def entries_where(rows: Rows, chosen: Any) -> int:
@@ -47,8 +47,20 @@ def entry_count(rows: Rows) -> int:
     return int(rows.starts[-1] - rows.starts[0]) if isinstance(rows, CSR) else rows.matrix.size
 
 
+def as_csr(X: Any, *, copy: bool = False) -> Any:
+    """A matrix, dense or sparse, as SciPy's CSR, which has no float16 (such values become float32) and no
+    foreign byte order.
+    """
+    if isinstance(X, np.ndarray):
+        half = X.dtype.kind == "f" and X.dtype.itemsize == 2
+        X = X.astype(np.float32 if half else X.dtype.newbyteorder("="), copy=False)
+    return sp.csr_array(X, copy=copy)
+
+
 def as_matrix(rows: Rows, d: int) -> Any:
     """All rows, of d columns, as a NumPy array or a SciPy CSR array; nothing is copied."""
+    if isinstance(rows, HalfDense):
+        return rows.matrix.view(np.float16)
     if not isinstance(rows, CSR):
         return rows.matrix
     columns = rows.columns.view(np.int32)  # d < 2^31

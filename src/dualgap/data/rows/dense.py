@@ -1,4 +1,7 @@
-"""Dense rows."""
+"""Dense rows.
+
+Those in float16 are kept as they are, and widened number by number in the registers of a kernel.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...runtime.arrays import Floats, Values
+from ...runtime.half import widened
 from ...runtime.jit import inner, kernel_type, prefetch
 from .common import LINE
 
@@ -51,3 +55,32 @@ class Dense(NamedTuple):
 
     def prefetch_weights(self, i: int, w: Floats) -> None:
         """Nothing: w is read in order, which the processor's own prefetcher sees coming."""
+
+
+@inner(fastmath={"reassoc", "contract", "nsz"})
+def _half_dot(row: Values, w: Floats) -> float:
+    """``<w, x>``, the sum of `_dense_dot` in its order."""
+    total = 0.0
+    for j in range(row.shape[0]):
+        total += widened(row[j]) * w[j]
+    return total
+
+
+@kernel_type
+class HalfDense(Dense):
+    """A C-contiguous matrix in float16; kernels see a view of its bits as uint16."""
+
+    __slots__ = ()
+
+    def dot(self, i: int, w: Floats) -> float:
+        """``<w, x_i>``."""
+        return _half_dot(self.matrix[i], w)
+
+    def add(self, i: int, scale: float, w: Floats) -> None:
+        """``w += scale x_i``."""
+        for j in range(self.matrix.shape[1]):
+            w[j] += scale * widened(self.matrix[i, j])
+
+    def entry(self, i: int, k: int) -> tuple[int, float]:
+        """Column and value of the k-th stored entry."""
+        return np.uint32(k), widened(self.matrix[i, k])  # type: ignore[return-value]

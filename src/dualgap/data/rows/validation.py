@@ -12,13 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...runtime.arrays import Columns, Floats, Offsets, Values, canonical
+from ...runtime.checks import as_matrix
 from ...runtime.errors import InputError
 from ...runtime.jit import kernel
 from ...runtime.threads import in_threads
 from .batch import Rows, entry_count, row_count
 from .common import BROKEN, EXTREME, NOT_FINITE, UNORDERED
 from .csr import CSR, MANY, WideCSR
-from .dense import Dense
+from .dense import Dense, HalfDense
 
 _STRETCH = 50_000  # columns that are looked at at a time, so that they stay in the cache
 _SHARE = 250_000  # entries that make a thread worth its start
@@ -35,8 +36,8 @@ class Validated(NamedTuple):
 def as_rows(X: Any, threads: int = 1) -> Validated:
     """Rows over the caller's own arrays, where these fit as they are, validated in one pass.
 
-    Values stay float32 or float64; small integers become float32, which holds them exactly. A row may list
-    its columns in any order; entries that name a column twice are summed.
+    Values stay float32 or float64, those of dense rows float16 too; small integers become float32, which
+    holds them exactly. A row may list its columns in any order; entries that name a column twice are summed.
     """
     rows: Rows
     matrix: Any = X
@@ -44,14 +45,14 @@ def as_rows(X: Any, threads: int = 1) -> Validated:
         matrix = matrix if matrix.format == "csr" else matrix.tocsr()
         rows, width = _sparse_rows(matrix), matrix.shape[1]
     else:
-        matrix = np.asarray(X)
+        matrix = as_matrix(X)
         if matrix.ndim != 2:
             raise InputError(
                 f"X has {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}, shape {matrix.shape}; it must "
                 "have 2, "
                 "rows by columns (X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row)"
             )
-        rows, width = Dense(canonical(matrix, _value_type(matrix.dtype))), matrix.shape[1]
+        rows, width = _dense_rows(matrix), matrix.shape[1]
     squares, fault, row = _validated(rows, width, threads)
     if fault == UNORDERED and isinstance(rows, CSR) and _repeats(rows, width):
         summed = matrix.copy()
@@ -73,20 +74,46 @@ def squared_lengths(rows: Rows, width: int, first: int = 0) -> Floats:
 def squares(rows: Rows, count: int) -> Floats:
     """``|x_i|^2`` of the first rows, which have been validated before."""
     found = np.empty(count)
-    _fill_squares(*_stretches(rows, 0, count), found)
+    _fill(rows, 0, count, found)
     return found
+
+
+def _fill(rows: Rows, first: int, last: int, squares: Floats) -> None:
+    """The squared lengths of rows first to last - 1; those in float16 are widened some at a time."""
+    step = last - first
+    if isinstance(rows, HalfDense):
+        step = _STRETCH // max(rows.matrix.shape[1], 1)
+    step = max(step, 1)
+    for begin in range(first, last, step):
+        end = min(begin + step, last)
+        _fill_squares(*_stretches(rows, begin, end), squares[begin - first : end - first])
 
 
 def _stretches(rows: Rows, first: int, last: int) -> tuple[Values, Offsets]:
     """The values of rows first to last - 1 as one array, and where each row begins in it."""
     if isinstance(rows, CSR):
         return rows.values, rows.starts[first : last + 1]
+    if isinstance(rows, HalfDense):
+        return _stretches(_as_float32(rows, slice(first, last)), 0, last - first)
     width = rows.matrix.shape[1]
     starts = np.arange(first * width, last * width + 1, max(width, 1))
     return rows.matrix.reshape(-1), canonical(starts if width else np.zeros(last - first + 1), np.int64)
 
 
-def _value_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+def _as_float32(rows: HalfDense, some: Any) -> Dense:
+    """Some rows in float32, which holds them exactly."""
+    return Dense(canonical(rows.matrix[some].view(np.float16).astype(np.float32), np.float32))
+
+
+def _dense_rows(matrix: Any) -> Dense:
+    if matrix.dtype.kind == "f" and matrix.dtype.itemsize == 2:
+        bits: Any = canonical(matrix, np.float16).view(np.uint16)
+        return HalfDense(bits)
+    return Dense(canonical(matrix, value_type(matrix.dtype)))
+
+
+def value_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    """The type that values of another are held in, unless they are dense and float16."""
     if dtype.kind in "biu":
         return np.float32 if dtype.itemsize <= 2 else np.float64
     if dtype.kind != "f":
@@ -111,7 +138,7 @@ def _sparse_rows(matrix: Any) -> CSR:
         raise InputError(f"X names column {indices.min() if indices.min() < 0 else indices.max()} of {width}")
     columns = canonical(indices.view(np.uint32) if indices.dtype == np.int32 else indices, np.uint32)
     return (WideCSR if width > MANY else CSR)(
-        canonical(matrix.data, _value_type(matrix.data.dtype)), columns, starts
+        canonical(matrix.data, value_type(matrix.data.dtype)), columns, starts
     )
 
 
@@ -124,6 +151,8 @@ def _message(rows: Rows, width: int, fault: int, row: int, squares: Floats, befo
     if fault == NOT_FINITE:
         columns: Any = np.arange(width)
         values: Any = rows.matrix[row] if isinstance(rows, Dense) else None
+        if isinstance(rows, HalfDense):
+            values = values.view(np.float16)
         if isinstance(rows, CSR):
             span = slice(rows.starts[row], rows.starts[row + 1])
             values, columns = rows.values[span], rows.columns[span]
@@ -157,7 +186,7 @@ def _validate(rows: Rows, width: int, squares: Floats, first: int, last: int) ->
     fault, row = _fault_of_columns(rows, width, first, last) if isinstance(rows, CSR) else (0, -1)
     if fault == BROKEN:
         return fault, row
-    _fill_squares(*_stretches(rows, first, last), squares[first:last])
+    _fill(rows, first, last, squares[first:last])
     sound = (squares[first:last] >= 1e-200) & (squares[first:last] <= 1e200)  # NaN is not
     if not sound.all():
         some = first + np.flatnonzero(~sound)
@@ -165,8 +194,16 @@ def _validate(rows: Rows, width: int, squares: Floats, first: int, last: int) ->
             some = some[rows.starts[some] < rows.starts[some + 1]]  # rows without an entry are sound as well,
         else:
             some = some[rows.matrix[some].any(axis=1)]  # and so are zeros
-        fault, row = max((fault, row), _fault_of_values(rows, some)) if some.size else (fault, row)
+        fault, row = max((fault, row), _fault_among(rows, some)) if some.size else (fault, row)
     return fault, row
+
+
+def _fault_among(rows: Rows, some: Any) -> tuple[int, int]:
+    """As `_fault_of_values`; float16 in kernels need not know infinity and NaN."""
+    if not isinstance(rows, HalfDense):
+        return _fault_of_values(rows, some)
+    fault, place = _fault_of_values(_as_float32(rows, some), np.arange(some.size))
+    return fault, int(some[place]) if place >= 0 else -1
 
 
 def _fault_of_columns(rows: CSR, width: int, first: int, last: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.problem import Problem
-from ...data.rows import CSR
+from ...data.rows import CSR, as_matrix
 from ...runtime.arrays import Floats
 from ...runtime.sums import norm
 from .working_set import MARGIN_LIMIT, State, model_of, proven_margin, restore_all, set_gradients
@@ -116,6 +116,6 @@ def _signed_rows(problem: Problem, here: Any) -> Any:
         entries = rows.values[first:last].astype(np.float64), rows.columns[first:last], rows.starts - first
         matrix = sp.csr_array(entries, shape=(source.n, source.d))
     else:
-        matrix = sp.csr_array(np.asarray(rows.matrix, dtype=np.float64))
+        matrix = sp.csr_array(np.asarray(as_matrix(rows, source.d), dtype=np.float64))
     signed = sp.diags_array(y) @ matrix[here]
     return sp.hstack([signed, sp.csr_array(y[:, None])]).tocsr() if problem.bias.free else signed.tocsr()

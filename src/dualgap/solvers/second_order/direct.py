@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ...core.problem import Problem
-from ...data.rows import CSR, Batch, as_matrix
+from ...data.rows import CSR, Batch, Rows, as_matrix, row_count
 from ...runtime.arrays import Floats
 
 FLOPS = 15.0  # of BLAS in the time in which a pass reads an entry
@@ -30,6 +30,9 @@ DENSE_SHARE = 0.2  # of what a sparse entry costs a pass, for an entry of dense 
 SPARSE_PAIR = 20.0  # entries that a pass reads in the time of one product in a sparse A' A
 BLOCK = 4096  # rows at a time, at most
 CACHED = 2**15  # entries of a block that stays in the cache
+# Sparse rows with so large a part of their entries stored are made dense, if they have so many: BLAS is then
+# much the faster, and text that stores every entry behaves as the same numbers in an array do.
+DENSE, LEAST_DENSE, MOST_DENSE = 0.25, 2**14, 2**25
 
 Solve = Callable[[Floats], Floats]
 Equations = Callable[[Floats, Floats], Floats]  # of t and slope
@@ -48,6 +51,14 @@ def in_entries(price: float, sparse: bool) -> int:
     return int(price if sparse else price / DENSE_SHARE)
 
 
+def works_dense(rows: Rows, d: int) -> bool:
+    """Whether rows are dense, or as good as dense and made so here."""
+    if not isinstance(rows, CSR):
+        return True
+    whole = row_count(rows) * d
+    return LEAST_DENSE <= whole <= MOST_DENSE and rows.values.size >= DENSE * whole
+
+
 class Hessians:
     """``diag(ridge) + Z' diag(h) Z`` for any h >= 0, where Z = (X, lift) are all rows with a column for the
     bias.
@@ -56,7 +67,7 @@ class Hessians:
     def __init__(self, batch: Batch, chosen: Any, ridge: Floats, lift: float) -> None:
         self._rows, self._chosen, self.ridge, self.lift = batch.rows, chosen, ridge, lift
         self.n, self.d = batch.y.size if chosen is None else chosen.size, ridge.size - 1
-        self.sparse = isinstance(batch.rows, CSR)
+        self.sparse = not works_dense(batch.rows, self.d)
 
     @classmethod
     def of(cls, problem: Problem, chosen: Any = None) -> Hessians:
@@ -68,9 +79,10 @@ class Hessians:
 
     @cached_property
     def _X(self) -> Any:
-        """The rows as they are; made when they are needed, as SciPy copies the columns of sparse ones."""
-        X = as_matrix(self._rows, self.d)
-        return X if self._chosen is None else X[self._chosen]
+        """The rows as they are, or made dense. Made when needed: SciPy copies the columns of sparse ones."""
+        X: Any = as_matrix(self._rows, self.d)
+        X = X if self._chosen is None else X[self._chosen]
+        return X.toarray() if isinstance(self._rows, CSR) and not self.sparse else X
 
     @cached_property
     def X(self) -> Any:

@@ -174,6 +174,7 @@ class _Opened:
     def __init__(self, hessians: Hessians) -> None:
         self.hessians = hessians
 
+    @np.errstate(over="ignore", invalid="ignore")  # a step that is no number is noticed
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
@@ -195,6 +196,9 @@ class _Opened:
         centring = (step.product(far, predictor) / now) ** 3 if now > 0.0 else 0.0
         v = step.towards(centring * now, predictor)
         length = min(1.0, TO_BOUNDARY * step.reach(v))
+        if not all(np.isfinite(part).all() for part in v):  # rounding has left nothing of the equations
+            reason = Reason("stalled", "steps are no numbers any more; rescale X or take a smaller C")
+            return state._replace(counts=counts), Status("required", reason)
         state = State(
             state.w + length * v.place[:-1],
             state.b + length * float(v.place[-1]),

@@ -17,6 +17,7 @@ class Stores:
     """Arrow files that ``dualgap convert`` makes: rows in batches that can be read one by one."""
 
     name, title, indexed = "store", "dualgap store (Arrow)", False
+    rows_alone = False
     suffixes: tuple[str, ...] = (".arrow", ".feather", ".ipc")
 
     def sniff(self, head: bytes, path: Path) -> bool:

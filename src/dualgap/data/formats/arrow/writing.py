@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ....runtime.errors import InputError
 from ....runtime.writing import check_destination, replacing
 from ...fingerprint import RowDigests
-from ...rows import as_rows
+from ...rows import as_csr, as_rows
 from ...table import Table
 from ...words import are_words, coded
 from ..text import shown
@@ -101,7 +100,7 @@ def write_store(
         Bytes that may be used on the way.
     """
     as_rows(X)  # complains about what cannot be trained on
-    rows = sp.csr_array(X)
+    rows = as_csr(X)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

@@ -18,6 +18,7 @@ class Svmlight:
     """Text of one row a line; it can only be read whole, or streamed once."""
 
     name, title, indexed = "svmlight", "svmlight text", True
+    rows_alone = False
     suffixes: tuple[str, ...] = (".svm", ".svmlight", ".libsvm", ".txt", ".dat", ".t")
 
     def sniff(self, head: bytes, path: Path) -> bool:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ....runtime.arrays import Floats
 from ....runtime.decimals import LONGEST, ROOM, Bytes, write_float, write_whole
@@ -24,6 +23,7 @@ from ....runtime.errors import InputError
 from ....runtime.jit import kernel
 from ....runtime.writing import replacing
 from ...labels import shown_label
+from ...rows import as_csr
 from ...words import are_words, fault_of, shown_word
 from .lines import is_number, is_word
 from .pieces import HIGHEST
@@ -52,7 +52,7 @@ def write_svmlight(
     threads : int, optional
         How many format numbers; by default as many as the process may use.
     """
-    rows = sp.csr_array(X)
+    rows = as_csr(X)
     if rows.ndim != 2:
         raise InputError(f"X has shape {rows.shape}; it must have rows and columns")
     if not rows.has_canonical_format:
