@@ -9,12 +9,12 @@ from ..core.losses import JOINT
 from ..core.problem import AnyProblem, Problem
 from ..data.rows import Dense
 from . import make_solver
-from .forecasts import Forecast
+from .forecasts import FIRST_GAP, Forecast
 from .switching import Switching
 
 SECOND_ORDER = ("newton", "interior-point")
 SURE = 0.8  # how much cheaper a method of second order must be expected to be, to begin with it
-FIRST_GAP, FIRST_TOL = 10.0, 1e-3  # between which a run is forecast before there is anything to see
+FIRST_TOL = 1e-3  # to which a run is forecast before there is anything to see
 
 
 def choose(problem: AnyProblem, options: Iterable[str] = ()) -> tuple[str, str]:
@@ -32,7 +32,8 @@ def choose(problem: AnyProblem, options: Iterable[str] = ()) -> tuple[str, str]:
 
 def _joint(problem: AnyProblem, options: Iterable[str]) -> tuple[str, str]:
     """The solver for K classes at once. Measured: on dense rows of 64 to 780 columns second order takes a
-    third of the time at C = 1 and a tenth at 100 (digits), on sparse ones (news20) five to eight times it.
+    third of the time at C = 1 and a tenth at 100 (digits), on sparse ones (news20) five to eight times as
+    long.
     """
     source = problem.source
     dense = source.in_memory and isinstance(source.batch.rows, Dense)

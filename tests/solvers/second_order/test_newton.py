@@ -229,9 +229,12 @@ def test_products_and_the_whole_sample_are_those_of_the_hessian(loss: str, bias:
     np.testing.assert_allclose(H @ quadratic.sampled(quadratic.curved)(p), p, atol=1e-9)
 
 
-def test_a_sample_stands_for_all_rows() -> None:
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_sample_stands_for_all_rows(dense: bool) -> None:
     """Rows that differ greatly in h: a sample of a tenth is as large as asked for, and close to H."""
-    problem, (X, _, _) = setting("logistic", n=20_000), arrays("logistic", n=20_000)
+    problem, (X, y, weight) = setting("logistic", n=20_000), arrays("logistic", n=20_000)
+    if dense:
+        problem = Problem(view(X, y, weight), problem.loss, problem.lam, problem.bias)
     quadratic = Quadratic(
         problem, AS_IT_IS, X @ np.array([8.0, 0.0, -3.0, 0.0, 0.0]), 50, Hessians.of(problem)
     )
