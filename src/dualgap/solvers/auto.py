@@ -32,7 +32,7 @@ def choose(problem: AnyProblem, options: Iterable[str] = ()) -> tuple[str, str]:
 
 def _joint(problem: AnyProblem, options: Iterable[str]) -> tuple[str, str]:
     """The solver for K classes at once. Measured: on dense rows of 64 to 780 columns second order takes a
-    third of the time at C = 1 and a tenth at 100 (digits), on sparse ones (news20) five to eight times as long.
+    third of the time at C = 1 and a tenth at 100 (digits), on sparse ones (news20) five to eight times it.
     """
     source = problem.source
     dense = source.in_memory and isinstance(source.batch.rows, Dense)

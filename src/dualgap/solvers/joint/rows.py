@@ -91,7 +91,7 @@ class JointRows:
             for span in spans:
                 _multiply(_block(self.rows, span, self.dtype), w, b, found[span])
 
-        in_threads(visit, self._parts, self.threads)
+        in_threads(visit, self.parts, self.threads)
         return found
 
     def probabilities(self, scores: Floats) -> Floats:
@@ -102,7 +102,7 @@ class JointRows:
             for span in spans:
                 softmax(scores[span], self.y[span], p[span])
 
-        in_threads(visit, self._parts, self.threads)
+        in_threads(visit, self.parts, self.threads)
         return p
 
     def gradient(self, scores: Floats) -> tuple[Sums, Floats]:
@@ -158,7 +158,7 @@ class JointRows:
                 slope += float(share @ change)
             return value, slope
 
-        found = in_threads(visit, self._parts, self.threads)
+        found = in_threads(visit, self.parts, self.threads)
         return sum(value for value, _ in found), sum(slope for _, slope in found)
 
     def balance(self, scores: Floats, b: Floats) -> Floats:
@@ -172,7 +172,7 @@ class JointRows:
                 total += self.share[span] @ at
             return total
 
-        found = in_threads(visit, self._parts, self.threads)
+        found = in_threads(visit, self.parts, self.threads)
         shares = np.bincount(self.y, weights=self.share, minlength=self.classes)
         return np.asarray(np.sum(found, axis=0) - shares, dtype=np.float64)
 
@@ -229,7 +229,7 @@ class JointRows:
         return np.asarray(found, dtype=np.float64)
 
     @property
-    def _parts(self) -> list[list[slice]]:
+    def parts(self) -> list[list[slice]]:
         """Blocks of rows, by parts."""
         step = min(max(ENTRIES // max(self.d, self.classes), LEAST), MOST)
         blocks = [slice(first, min(first + step, self.n)) for first in range(0, self.n, step)]
@@ -240,7 +240,7 @@ class JointRows:
         ]
 
     def _reduce(self, visit: Callable[[list[slice]], Sums]) -> Sums:
-        first, *others = in_threads(visit, self._parts, self.threads)
+        first, *others = in_threads(visit, self.parts, self.threads)
         for other in others:
             first = first.plus(other)
         return first
