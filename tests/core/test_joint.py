@@ -28,6 +28,7 @@ LOSSES: list[Any] = [Multinomial(), CrammerSinger()]
 FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "dense": lambda X: X,
     "float32": lambda X: X.astype(np.float32),
+    "float16": lambda X: X.astype(np.float16),
     "csr": sp.csr_array,
 }
 BIASES: list[Bias] = [NoBias(), AugmentedBias(0.7), ExactBias()]
@@ -53,7 +54,7 @@ def random_case(
     rng = np.random.default_rng(seed)
     n, d = 14, 5
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
-    X = X.astype(np.float32).astype(float)
+    X = X.astype(np.float16).astype(float)
     y = np.append(np.arange(K), rng.integers(0, K, n - K)).astype(float)
     weight = rng.choice([0.0, 0.5, 1.0, 3.7], size=n)
     weight[:K] = 1.0
