@@ -206,7 +206,7 @@ def main() -> None:
     text = [
         "# K classes at once",
         "`python -m benchmarks.classes`. Processor seconds of one thread; ours to a certified relative gap "
-        f"of 1e-3, peers at the loosest of the tolerances {', '.join(f'{tol:g}' for tol in TOLERANCES)} whose "
+        f"of 1e-3, peers at the loosest tolerance of {', '.join(f'{tol:g}' for tol in TOLERANCES)} whose "
         "objective is within 1e-3 of the lower bound; in brackets how many times our time that is.",
         taken_on(found) + f" The run took {(time.time() - began) / 60.0:.0f} minutes.",
         "## Multinomial, intercepts not regularised",
