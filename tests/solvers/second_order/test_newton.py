@@ -149,8 +149,8 @@ def wide() -> tuple[Any, np.ndarray]:
     return X, np.where(X @ rng.normal(size=20_000) > 0.0, 1.0, -1.0)
 
 
-# (data, loss, C, passes to 1e-2 and to 1e-4): some 1.2 times what it takes. Factors of dense rows count as the
-# entries that passes over these would read meanwhile, five times as many as over sparse ones.
+# (data, loss, C, passes to 1e-2 and to 1e-4): some 1.2 times what it takes. Factors of dense rows count as
+# the entries that passes over these would read meanwhile, five times as many as over sparse ones.
 CEILINGS = [
     (tall, "logistic", 1.0, 30, 34),
     (tall, "squared-hinge", 1.0, 29, 29),
