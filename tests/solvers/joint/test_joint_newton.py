@@ -167,3 +167,12 @@ def test_free_intercepts_leave_no_balance() -> None:
     assert point.beta is not None
     assert np.abs(problem.source.weight @ point.beta).max() / problem.total_weight < 1e-12
     assert problem.certify(point).relative_gap < 1e-9
+
+
+def test_a_run_that_has_nothing_left_to_gain_ends() -> None:
+    """Rows without entries: the intercepts are all there is, and they are found before the first step."""
+    X, y = np.zeros((8, 3)), np.arange(8) % 3
+    outcome = fitted(X, y, bias="exact", lam=0.04, tol=0.0, max_epochs=30)
+    assert outcome.certificate.relative_gap <= 1e-7
+    shares = np.bincount(y) / 8
+    assert outcome.certificate.primal == pytest.approx(-(shares * np.log(shares)).sum(), rel=1e-7)

@@ -350,7 +350,8 @@ def _search(
             if t > 8.0:
                 break
         else:
-            secant = low - low_slope * (high - low) / (high_slope - low_slope)
+            rise = high_slope - low_slope  # 0 where there is nothing left to gain
+            secant = low - low_slope * (high - low) / rise if rise > 0.0 else low
             t = min(max(secant, low + 0.1 * (high - low)), high - 0.1 * (high - low))
     return t, value
 
