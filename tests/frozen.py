@@ -26,7 +26,7 @@ import scipy
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.core.losses import LOSSES
+from dualgap.core.losses import JOINT, LOSSES, NAMES, every_loss
 from dualgap.files import write_store
 from dualgap.solvers import SOLVERS, can_have, can_train
 
@@ -45,7 +45,9 @@ def data(loss: str, rows: str = "csr", dtype: str = "float64") -> tuple[Any, np.
     rng = np.random.default_rng(11)
     X = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.5)
     target = X @ rng.normal(size=D) + 0.2 + 0.5 * rng.normal(size=N)
-    y = np.where(target > 0, 1.0, -1.0) if LOSSES[loss].task == "classification" else target
+    task = every_loss()[loss].task
+    y = np.where(target > 0, 1.0, -1.0) if task == "classification" else target
+    y = np.digitize(target, [-1.0, 1.0]) if task == JOINT else y
     weight = rng.choice([0.0, 1.0, 1.0, 2.0], size=N)
     X = X.astype(dtype)
     return (sp.csr_matrix(X) if rows == "csr" else X), y, weight
@@ -128,7 +130,7 @@ def runs() -> dict[str, Callable[[], list[Any]]]:
     layouts = [("csr", "float64"), ("dense", "float32"), ("dense", "float64"), ("csr", "float32")]
     for k, (name, solver) in enumerate(SOLVERS.items()):
         biases = [bias for bias in ("none", "augmented", "exact") if can_have(solver, bias)]
-        losses = [loss for loss in LOSSES if can_train(solver, loss)]
+        losses = [loss for loss in NAMES if can_train(solver, loss)]
         for j in range(2):
             rows, dtype = layouts[(k + j) % 4]
             loss, bias = losses[(3 * k * j) % len(losses)], biases[(k + j) % len(biases)]

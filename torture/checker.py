@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .losses import Interval, conjugate, value
 
@@ -43,9 +43,9 @@ class Claim:
     strength: float  # C or lam
     bias: str  # "none", "augmented", "exact"
     rho: float
-    w: Sequence[float]
-    b: float
-    beta: Sequence[float] | None  # None: the claimed bound is that of beta = 0
+    w: Sequence[Any]  # numbers; in a joint problem rows of them (see joint.py)
+    b: Any
+    beta: Sequence[Any] | None  # None: the claimed bound is that of beta = 0
     primal: float
     dual: float
     gap: float
@@ -61,13 +61,15 @@ class Exact:
     primal: Interval
     dual: Interval
     at_zero: Interval
+    zero: bool = False  # the optimum is 0
 
 
 def faults(claim: Claim) -> list[str]:
     """What is wrong with a claim, in sentences; an empty list is a proof that it is true."""
-    numbers = (*claim.w, claim.b, *(claim.beta or ()), claim.primal, claim.dual, claim.rounding)
-    if not all(isfinite(number) for number in numbers):
-        return _infinite(claim)
+    if not all(isfinite(number) for number in (*claim.w, claim.b, *(claim.beta or ()))):
+        return ["the point has a number that is not finite"]
+    if not all(isfinite(number) for number in (claim.primal, claim.dual, claim.rounding)):
+        return infinite_faults(claim)
     found = [] if claim.rounding >= 0.0 else [f"the rounding bound {claim.rounding!r} is negative"]
     if claim.bias == "none" and claim.b != 0.0:
         found.append(f"there is no bias, and b is {claim.b!r}")
@@ -75,13 +77,11 @@ def faults(claim: Claim) -> list[str]:
     if wrong:
         return [*found, wrong]
     exact = evaluate(claim)
-    return [*found, *_value_faults(claim, exact), *_gap_faults(claim, exact), *_history_faults(claim, exact)]
+    return [*found, *value_faults(claim, exact)]
 
 
-def _infinite(claim: Claim) -> list[str]:
+def infinite_faults(claim: Claim) -> list[str]:
     """A run that has found no finite value claims nothing, and says so: its gap is infinite."""
-    if not all(isfinite(number) for number in (*claim.w, claim.b, *(claim.beta or ()))):
-        return ["the point has a number that is not finite"]
     if claim.gap != inf or claim.relative_gap != inf:
         return [f"a value is not finite, and the gap claimed is {claim.gap!r}"]
     return []
@@ -94,7 +94,7 @@ def _infeasible(claim: Claim) -> str:
     return ""
 
 
-class _Numbers(NamedTuple):
+class Numbers(NamedTuple):
     """The data of a claim as exact numbers, and the factors s and t of its form."""
 
     rows: list[list[tuple[int, Fraction]]]
@@ -104,7 +104,7 @@ class _Numbers(NamedTuple):
     t: Fraction
 
     @classmethod
-    def of(cls, claim: Claim) -> _Numbers:
+    def of(cls, claim: Claim) -> Numbers:
         weight = [Fraction(c) for c in claim.weight]
         given = Fraction(claim.strength)
         s, t = (Fraction(1), given) if claim.form == "J" else (given, 1 / sum(weight, Fraction(0)))
@@ -114,14 +114,15 @@ class _Numbers(NamedTuple):
 
 def evaluate(claim: Claim) -> Exact:
     """P(w, b), D(beta) and P(0), from the rows."""
-    data = _Numbers.of(claim)
+    data = Numbers.of(claim)
     at_zero = (
         data.t * c * value(claim, y, Fraction(0)) for c, y in zip(data.weight, data.y, strict=True) if c
     )
-    return Exact(_primal(claim, data), _dual(claim, data), _sum(at_zero))
+    found = total(at_zero)
+    return Exact(_primal(claim, data), _dual(claim, data), found, _optimum_is_zero(claim, found))
 
 
-def _primal(claim: Claim, data: _Numbers) -> Interval:
+def _primal(claim: Claim, data: Numbers) -> Interval:
     w, b = [Fraction(number) for number in claim.w], Fraction(claim.b)
     norm = sum((number * number for number in w), Fraction(0))
     if claim.bias == "augmented":
@@ -131,10 +132,10 @@ def _primal(claim: Claim, data: _Numbers) -> Interval:
         if c:
             score = sum((w[j] * x for j, x in row), b)
             losses.append(data.t * c * value(claim, y, score))
-    return _sum(losses) + data.s * norm / 2
+    return total(losses) + data.s * norm / 2
 
 
-def _dual(claim: Claim, data: _Numbers) -> Interval:
+def _dual(claim: Claim, data: Numbers) -> Interval:
     if claim.beta is None:
         return Interval(Fraction(0), Fraction(0))  # every loss has the infimum 0
     share = [c * Fraction(beta) for c, beta in zip(data.weight, claim.beta, strict=True)]
@@ -152,8 +153,8 @@ def _dual(claim: Claim, data: _Numbers) -> Interval:
     norm = sum((number * number for number in moment), Fraction(0))
     if claim.bias == "augmented":
         norm += (Fraction(claim.rho) * sum(share, Fraction(0))) ** 2
-    total, ridge = _sum(conjugates), data.t * data.t / data.s * norm / 2
-    return Interval(-total.high - ridge, -total.low - ridge)
+    summed, ridge = total(conjugates), data.t * data.t / data.s * norm / 2
+    return Interval(-summed.high - ridge, -summed.low - ridge)
 
 
 def _balanced(share: list[Fraction]) -> list[Fraction]:
@@ -166,14 +167,20 @@ def _balanced(share: list[Fraction]) -> list[Fraction]:
     return [part * factor if sign * part > 0 else part for part in share]
 
 
-def _sum(terms: Iterable[Interval]) -> Interval:
+def total(terms: Iterable[Interval]) -> Interval:
+    """The sum of numbers that are enclosed."""
     low = high = Fraction(0)
     for term in terms:
         low, high = low + term.low, high + term.high
     return Interval(low, high)
 
 
-def _value_faults(claim: Claim, exact: Exact) -> list[str]:
+def value_faults(claim: Claim, exact: Exact) -> list[str]:
+    """What is wrong with the values claimed, where those of the point are known."""
+    return [*_errors(claim, exact), *_gap_faults(claim, exact), *_history_faults(claim, exact)]
+
+
+def _errors(claim: Claim, exact: Exact) -> list[str]:
     """The rounding bound covers the errors of both values together."""
     primal, dual, rounding = Fraction(claim.primal), Fraction(claim.dual), Fraction(claim.rounding)
     primal_off, dual_off = exact.primal.distance(primal), exact.dual.distance(dual)
@@ -199,7 +206,7 @@ def _gap_faults(claim: Claim, exact: Exact) -> list[str]:
         found.append(f"the gap {claim.gap!r} is less than that of the exact values")
     if abs(gap - (primal - dual + rounding)) > SLACK * max(abs(primal), abs(dual), rounding):
         found.append(f"the gap {claim.gap!r} is not primal - dual + rounding")
-    zero = dual <= rounding and _optimum_is_zero(claim, exact)
+    zero = dual <= rounding and exact.zero
     if not isfinite(claim.relative_gap):
         if claim.dual > claim.rounding:
             found.append("the relative gap is infinite for D > 0")
@@ -226,9 +233,9 @@ def _present(claim: Claim) -> list[Fraction]:
     return [Fraction(y) for y, c in zip(claim.y, claim.weight, strict=True) if c > 0.0]
 
 
-def _optimum_is_zero(claim: Claim, exact: Exact) -> bool:
+def _optimum_is_zero(claim: Claim, at_zero: Interval) -> bool:
     """Whether w = 0 leaves no loss with some b: then, and with lam > 0 only then, the optimum is 0."""
-    if exact.at_zero.high == 0:
+    if at_zero.high == 0:
         return True
     if claim.bias != "exact":
         return False

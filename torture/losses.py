@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Protocol
 
 DIGITS = 80
-_MARGIN = Fraction(1, 10**70)  # far more than a few errors of 80 digits
+MARGIN = Fraction(1, 10**70)  # far more than a few errors of 80 digits
 ONE = Fraction(1)
 
 
@@ -126,13 +126,13 @@ def _softplus(m: Fraction) -> Interval:
         return Interval(part, part + Fraction(1, 10**434))
     with localcontext() as context:
         context.prec = DIGITS
-        small = (-_decimal(size)).exp()
+        small = (-decimal(size)).exp()
         if size > 100:  # x - x^2 / 2 <= ln(1 + x) <= x, for logarithms near 1 lose digits
             x = Fraction(small)
             off = x * Fraction(1, 10**70)
             return Interval(part + x - x * x / 2 - off, part + x + off)
         rest = Fraction((1 + small).ln())
-    return Interval(part + rest - _MARGIN, part + rest + _MARGIN)
+    return Interval(part + rest - MARGIN, part + rest + MARGIN)
 
 
 def _minus_entropy(a: Fraction) -> Interval:
@@ -142,10 +142,10 @@ def _minus_entropy(a: Fraction) -> Interval:
     with localcontext() as context:
         context.prec = DIGITS
         rest = 1 - a
-        found = a * Fraction(_decimal(a).ln()) + rest * Fraction(_decimal(rest).ln())
-    return Interval(found - _MARGIN, found + _MARGIN)
+        found = a * Fraction(decimal(a).ln()) + rest * Fraction(decimal(rest).ln())
+    return Interval(found - MARGIN, found + MARGIN)
 
 
-def _decimal(number: Fraction) -> Decimal:
+def decimal(number: Fraction) -> Decimal:
     """A number to the digits of the context."""
     return Decimal(number.numerator) / Decimal(number.denominator)

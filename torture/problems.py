@@ -13,12 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.core.losses import LOSSES, parameters_of
+from dualgap.core.losses import JOINT, NAMES, every_loss, parameters_of
 from dualgap.data.formats.arrow.writing import Options, write_blocks
 from dualgap.files import ChunkFeed, Table
 from dualgap.solvers import SOLVERS, can_have, can_train
 
+from . import joint
 from .checker import Claim, faults
+from .joint import JointClaim
 from .tally import Tally
 
 BIASES = ("none", "augmented", "exact")
@@ -52,7 +54,7 @@ def cases() -> tuple[Case, ...]:
     return tuple(
         Case(solver, loss, bias)
         for solver in ("auto", *SOLVERS)
-        for loss in LOSSES
+        for loss in NAMES
         for bias in BIASES
         if solver == "auto" or (can_train(SOLVERS[solver], loss) and can_have(SOLVERS[solver], bias))
     )
@@ -65,7 +67,7 @@ def problem(seed: int, index: int) -> Problem:
     n, d = random.choice((1, 2, 3, 5, 8, 13, 21, 30)), random.randint(1, 10)
     rng = np.random.default_rng(random.getrandbits(64))
     X = _matrix(n, d, random, rng)
-    y = _targets(LOSSES[case.loss].task, X, random, rng)
+    y = _targets(every_loss()[case.loss].task, X, random, rng)
     weight = random.choice(
         (None, None, rng.choice([0.0, 1.0, 2.0, 0.25], n), rng.random(n), 10.0 ** rng.uniform(-6, 6, n))
     )
@@ -87,6 +89,7 @@ def problem(seed: int, index: int) -> Problem:
     }
     source = "memory"
     able = case.solver == "auto" or SOLVERS[case.solver].capabilities.from_disk
+    able = able and every_loss()[case.loss].task != JOINT  # refused
     if able and case.bias != "exact" and "csr" in layout:
         source = random.choice(("memory", "feed", "feed", "store"))
     return Problem(case, X, y, weight, layout, source, arguments)
@@ -112,6 +115,11 @@ def _matrix(n: int, d: int, random: Random, rng: Any) -> Any:
 
 def _targets(task: str, X: Any, random: Random, rng: Any) -> Any:
     n = X.shape[0]
+    if task == JOINT:
+        y = (X @ rng.normal(size=(X.shape[1], 3)) + rng.normal(size=(n, 3))).argmax(axis=1).astype(float)
+        if n > 1 and (y == y[0]).all():
+            y[0] = 3.0 - y[0]
+        return y
     if task == "classification":
         y = np.where(X @ rng.normal(size=X.shape[1]) + rng.normal(size=n) > 0.0, 1.0, -1.0)
         if n > 1 and (y == y[0]).all():
@@ -134,13 +142,13 @@ def _layout(case: Case, random: Random) -> str:
     """
     if case.solver != "auto" and SOLVERS[case.solver].capabilities.from_disk:
         return random.choice(LAYOUTS[1::2])
-    place = list(LOSSES).index(case.loss) + ("auto", *SOLVERS).index(case.solver)
+    place = NAMES.index(case.loss) + ("auto", *SOLVERS).index(case.solver)
     return LAYOUTS[(place + random.randrange(2)) % 4]
 
 
 def _parameters(loss: str, random: Random) -> str:
     """Other values for the parameters of a loss, at times. (They need no kernels of their own.)"""
-    names = parameters_of(LOSSES[loss])
+    names = parameters_of(every_loss()[loss])
     if not names or random.random() < 0.6:
         return ""
     return ":" + ",".join(f"{name}={random.choice((0.5, 2.0, 0.3, 1.7))}" for name in names)
@@ -174,9 +182,12 @@ def claim_of(problem: Problem, outcome: dualgap.Outcome) -> Claim:
     arguments, found = problem.arguments, outcome.certificate
     weight = np.ones(len(problem.y)) if problem.weight is None else problem.weight
     given = "C" if "C" in arguments else "lam"
-    return Claim(
+    several = outcome.coef.ndim == 2
+    kind: Any = JointClaim if several else Claim
+    point = outcome.point
+    claim: Claim = kind(
         rows=[[(j, float(row[j])) for j in np.flatnonzero(row).tolist()] for row in problem.X],
-        y=problem.y.tolist(),
+        y=np.searchsorted(outcome.classes, problem.y).tolist() if several else problem.y.tolist(),
         weight=weight.tolist(),
         loss=problem.case.loss,
         parameters=_parameters_of(arguments["loss"]),
@@ -184,9 +195,9 @@ def claim_of(problem: Problem, outcome: dualgap.Outcome) -> Claim:
         strength=arguments[given],
         bias=problem.case.bias,
         rho=arguments["rho"],
-        w=outcome.coef.tolist(),
-        b=float(outcome.intercept),
-        beta=None if outcome.dual is None else outcome.dual.tolist(),
+        w=point.w.tolist(),
+        b=point.b.tolist() if several else float(point.b),
+        beta=None if point.beta is None else point.beta.tolist(),
         primal=found.primal,
         dual=found.dual,
         gap=found.gap,
@@ -197,13 +208,15 @@ def claim_of(problem: Problem, outcome: dualgap.Outcome) -> Claim:
             for record in outcome.trace
             for values in (record.certificate, record.current)
         ],
+        **({"classes": len(outcome.classes)} if several else {}),
     )
+    return claim
 
 
 def _parameters_of(spec: str) -> dict[str, float]:
     name, _, rest = spec.partition(":")
     given = dict(part.split("=") for part in rest.split(",") if part)
-    return parameters_of(LOSSES[name]) | {key: float(text) for key, text in given.items()}
+    return parameters_of(every_loss()[name]) | {key: float(text) for key, text in given.items()}
 
 
 def check(problem: Problem, folder: Path) -> tuple[str, list[str]]:
@@ -212,7 +225,8 @@ def check(problem: Problem, folder: Path) -> tuple[str, list[str]]:
         outcome = solve(problem, folder)
     except dualgap.InputError as error:
         return "refused", [] if "\n" not in str(error) else ["an error of more than one line"]
-    found = faults(claim_of(problem, outcome))
+    claim = claim_of(problem, outcome)
+    found = joint.faults(claim) if isinstance(claim, JointClaim) else faults(claim)
     certificate, tol = outcome.certificate, problem.arguments["tol"]
     if certificate.form != ("J" if "C" in problem.arguments else "mean"):
         found.append(f"the certificate is in the form {certificate.form}")

@@ -83,12 +83,13 @@ def fit(
         the latter three that do not fit into memory stay on disk.
     y : array of n labels, or the path of an .npy file that holds it
         For arrays and for ``.npy`` files, which hold rows alone; other files have labels of their own. Two
-        distinct labels for a classification loss, numbers or words (the larger one counts as +1), any numbers
-        for regression.
+        distinct labels for a classification loss, numbers or words (the larger one counts as +1), two or more
+        for a joint loss, any numbers for regression.
     loss : str or loss
         ``"hinge"``, ``"logistic"``, ``"huber:threshold=2"``...; ``dualgap losses`` lists them. Underscores
         will do for hyphens, and scikit-learn's names for the same functions: ``"log_loss"``,
-        ``"squared_error"``...
+        ``"squared_error"``... ``"multinomial"`` and ``"crammer-singer"`` are joint losses of K classes: one
+        model of all of them, ``coef`` of shape (K, d), ``intercept`` (K,), ``dual`` (n, K).
     C, lam : float
         Give one of the two; ``C=1`` if neither. ``C=inf`` is the hard margin (hinge loss, ``bias="none"`` or
         ``"exact"``).

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from .core.problem import Problem
+from .core.problem import Regularised
 from .runtime.checks import number, shown, whole
 from .runtime.errors import InputError
 from .training.solver import AnySolver
@@ -74,7 +74,7 @@ def parsed_period(record_every: Any) -> tuple[float, str]:
     return count, unit
 
 
-def period_in_visits(record_every: Any, problem: Problem, solver: AnySolver) -> int | None:
+def period_in_visits(record_every: Any, problem: Regularised, solver: AnySolver) -> int | None:
     """The visits of rows after each of which a certificate is asked for."""
     if record_every is None:
         return None

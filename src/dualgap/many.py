@@ -14,16 +14,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .api import ended_unasked, fit, job, warn_unconverged
-from .core.problem import Certificate
+from .core.bias import make_bias
+from .core.losses import JOINT, make_loss
+from .core.problem import Certificate, Point
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, array_of
 from .data.label_sets import LabelSets, as_label_matrix, is_label_matrix
 from .data.labels import Labels, listed, shown_label
+from .data.rows import Dense
 from .data.shared import Shared
 from .data.sources import View
 from .inputs import ARGUMENTS, data_of, in_view, opened, other_rows
@@ -31,18 +34,26 @@ from .models.building import model_of
 from .models.model import Model
 from .models.scoring import indicators_of, labels_of
 from .outcome import Outcome
+from .preparing import strength
 from .runtime.arrays import Floats
-from .runtime.checks import one_of, whole
+from .runtime.checks import number, one_of, whole
 from .runtime.errors import InputError, TrivialModelWarning
 from .solvers.out_of_core.solver import OutOfCore
 from .training.callbacks import Callback
-from .training.jobs import run_jobs
+from .training.interruption import CtrlC
+from .training.jobs import Job, run_jobs
 from .training.outcome import Result
 from .training.records import Record
 from .training.run import Run
 from .training.solver import AnySolver
 
+if TYPE_CHECKING:
+    from .solvers.joint.one_vs_rest import Start
+
 _LISTED = 10  # labels that a remark names
+_MANY, _LARGE = 4, 1_000_000  # classes, and entries, from which on a common start is looked for
+# arguments of `fit` under which a common start may be looked for; others must have their defaults
+_ANY_WAY = {"loss", "C", "lam", "tol", "bias", "rho", "seed", "callbacks"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,12 +188,19 @@ def one_vs_rest(
     threads : int
         In memory, so many classes are trained at a time, on one copy of the rows; threads beyond the number
         of classes share the passes over all rows. From disk, all classes are trained in the same passes.
+        With the logistic loss, dense rows and several classes all runs begin where Newton's method for all
+        classes at once ends, usually within ``tol``; its time is in none of their records.
     callbacks_for : function of a label that returns callbacks
         The callbacks of that class's run, besides ``callbacks``, which see the runs of all classes. With
         threads they are called from several of them.
     """
     bound = signature(fit).bind(X, as_label_matrix(array_of(y)), threads=threads, **arguments)
     bound.apply_defaults()
+    loss = make_loss(bound.arguments["loss"])
+    if loss.task == JOINT:
+        raise InputError(
+            f"the {loss.name} loss trains all classes at once, and not one against the rest: use fit"
+        )
     data = opened(data_of(bound.arguments), _task(bound.arguments), depth=2)
     if data.labels is None:
         raise InputError("X is open already, for other targets than classes; give a path, a Store or a feed")
@@ -254,11 +272,42 @@ class _Runs:
         workers = min(threads, len(self.positive))
         rows = replace(rows, threads=max(1, threads // workers))
         held = self._held_out()
-        jobs = (
-            job(k, against_rest(self.data._replace(source=rows), k), **self._arguments(k, held))
-            for k in self.positive
+        with CtrlC() as ctrl_c:
+            start = self._start(replace(rows, threads=threads), lambda: ctrl_c.pressed)
+
+            def prepared(k: int) -> Job:
+                told = self._arguments(k, held)
+                if start is not None:
+                    told["warm"] = Point(start.w[:, k].copy(), float(start.b[k]), start.beta(k, rows.y == k))
+                return job(k, against_rest(self.data._replace(source=rows), k), **told)
+
+            return _outcomes(run_jobs(map(prepared, self.positive), threads=workers, ctrl_c=ctrl_c))
+
+    def _start(self, rows: View, interrupted: Callable[[], bool]) -> Start | None:
+        """Where the runs of all classes begin, where it pays to look for that by products of matrices: a
+        smooth loss, dense rows, many classes, and nothing asked for that depends on the way to the optimum.
+        """
+        parameters = signature(fit).parameters
+        told = {name: parameters[name].default for name in _ANY_WAY} | self.told
+        loss, tol = make_loss(told["loss"]), number("tol", told["tol"], zero=True)
+        large = isinstance(rows.rows, Dense) and rows.n * rows.d >= _LARGE
+        if loss.name != "logistic" or tol == 0.0 or not large:
+            return None
+        count = self.labels.models
+        others = [name for name in told if name not in _ANY_WAY]
+        asked = any(
+            name not in parameters or not _is(told[name], parameters[name].default) for name in others
         )
-        return _outcomes(run_jobs(jobs, threads=workers))
+        if isinstance(self.labels, LabelSets) or count < _MANY or asked:
+            return None
+        from .solvers.joint.one_vs_rest import one_vs_rest_start
+
+        lam, _ = strength(told["C"], told["lam"], rows.total_weight)
+        ridge = make_bias(told["bias"], told["rho"]).strength(lam)
+        if lam == 0.0:
+            return None
+        codes = rows.y.astype(np.intp)
+        return one_vs_rest_start(rows, codes, count, lam, ridge, tol, interrupted)
 
     def from_disk(self, rows: OnDisk) -> dict[int, Outcome]:
         """Runs that take turns over the chunks of one feed, each with its share of the memory."""
@@ -296,6 +345,11 @@ class _Runs:
         if self.callbacks_for is not None:
             told["callbacks"] = [*told.get("callbacks", ()), *self.callbacks_for(self.labels.classes[k])]
         return told
+
+
+def _is(value: Any, default: Any) -> bool:
+    """Whether an argument is what it would be if it were not given."""
+    return value is default or (isinstance(value, str | int | float) and bool(value == default))
 
 
 def against_rest(data: Dataset, k: int) -> Dataset:

@@ -23,10 +23,11 @@ class Outcome(Result):
     ``dual`` is the dual point behind the lower bound: one signed number beta_i a row (-beta_i is a slope of
     its loss), with ``w(beta) = 1/(lam N) sum_i c_i beta_i x_i = C sum_i c_i beta_i x_i``. It is None where no
     dual point beats the trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the
-    same scale.
+    same scale. For K classes at once (a joint loss) ``coef`` has shape (K, d), ``intercept`` (K,) and
+    ``dual`` (n, K): row i is e_y - p with p in the simplex.
     """
 
-    classes: Any = None  # the two labels behind -1 and +1, in that order, where ``fit`` translated them
+    classes: Any = None  # the labels behind -1 and +1, or behind the K scores, where ``fit`` translated them
     expansion: Any = None  # what made the features of the rows, if anything did
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver
     data: Dataset | None = None  # what it was trained on

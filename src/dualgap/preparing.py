@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core.bias import Bias, make_bias
-from .core.losses import Loss, make_loss
-from .core.problem import Form, Point, Problem
+from .core.losses import JOINT, Loss, make_loss
+from .core.problem import AnyProblem, Form, Point, make_problem
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
+from .data.labels import ClassNumbers, shown_label
 from .inputs import data_of, held_out, opened
 from .limits import Limits, parsed_period, period_in_visits, stall_visits
 from .outcome import Outcome
@@ -117,7 +118,7 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
 class Task(NamedTuple):
     """What is to be solved, by whom, until when."""
 
-    problem: Problem
+    problem: AnyProblem
     solver: AnySolver
     rules: Rules
     form: Form
@@ -174,10 +175,13 @@ def prepare(
             )
         chosen, C = chosen.hard_margin, 1.0  # J is then 1/2 |w|^2
     lam, form = strength(C, lam, source.total_weight)
-    problem = Problem(source, chosen, lam, kind, derivation=data.schema.derivation)
+    joint = _classes_at_once(chosen, data)
+    problem = make_problem(source, chosen, lam, kind, joint, data.schema.derivation)
+    if joint and classes is not None:
+        problem.check_bounded([shown_label(label) for label in classes])
     name, why = choose(problem, options) if isinstance(solver, str) and solver == "auto" else (solver, "")
     if isinstance(source, OnDisk):
-        check_from_disk(name, problem.bias.kind, asked=data.spec.in_memory is False)
+        check_from_disk(name, problem.bias.kind, chosen.name, asked=data.spec.in_memory is False)
         source.check = problem.check_targets
     trainer: AnySolver
     if name == "auto":
@@ -195,13 +199,26 @@ def prepare(
     except InputError as error:
         raise (error if name == "auto" else preset_named(error, name, options)) from None
     measure = metric_of(metric, data, held is not None)
-    validate = None if held is None else Validation(held, chosen, measure)
+    validate = None if held is None else Validation(held, chosen, measure, joint)
     given = None if form == "mean" else math.inf if hard else 1.0 if C is None else float(C)
     return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
 
 
+def _classes_at_once(loss: Any, data: Dataset) -> int | None:
+    """The number of classes of a joint loss; None for other losses."""
+    if loss.task != JOINT:
+        return None
+    if not isinstance(data.labels, ClassNumbers):
+        raise InputError(
+            f"the {loss.name} loss trains all classes at once: open the data for task 'classes', or give X "
+            "and y to fit"
+        )
+    return len(data.labels.classes)
+
+
 def task_of(task: Any, loss: Loss) -> str:
-    """Whether labels are two classes or numbers: as the loss has it, unless ``task`` says otherwise.
+    """Whether labels are two classes, any number of them, or numbers: as the loss has it, unless ``task``
+    says otherwise.
 
     A regression loss takes the targets -1 and +1 as any other numbers, so it can train a classifier.
     """
@@ -211,7 +228,14 @@ def task_of(task: Any, loss: Loss) -> str:
         raise InputError(
             "task='multilabel': fit trains one model; dualgap.one_vs_rest trains one for each label"
         )
-    wanted: str = one_of("task", task, ("classification", "regression"))
+    wanted: str = one_of("task", task, ("classification", "regression", JOINT))
+    if wanted == JOINT and loss.task != JOINT:
+        raise InputError(
+            f"task='classes': the {loss.name} loss has one score a row; multinomial and crammer-singer train "
+            "K classes at once"
+        )
+    if wanted == "classification" and loss.task == JOINT:
+        return JOINT
     if wanted == "regression" and loss.task != wanted:
         raise InputError(
             f"task='regression': the {loss.name} loss is for classes; take a loss such as squared or huber"

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .core.problem import Point, Problem
+from .core.problem import Point, Regularised
+from .data.labels import plain
 from .models.model import Model
 from .runtime.arrays import Floats
 from .runtime.checks import shown
@@ -20,27 +21,36 @@ from .training.outcome import Result
 from .training.run import Run
 
 
-def starting_point(warm: Any, classes: Any, problem: Problem) -> Point | None:
+def starting_point(warm: Any, classes: Any, problem: Regularised) -> Point | None:
     """The point that ``warm=`` stands for, once it is known to fit the data."""
     if warm is None:
         return None
     if isinstance(warm, Result):
         point = Point(warm.run.w, warm.run.b, warm.run.beta)
     elif isinstance(warm, Model):
-        point = _point_of(warm, classes)
+        point = _point_of(warm, classes, joint=bool(problem.scores_per_row))
     elif isinstance(warm, Point):
-        beta = None if warm.beta is None else _floats("beta", warm.beta)
-        point = Point(_floats("w", warm.w), float(_floats("b", [warm.b])[0]), beta)
+        dimensions = 1 + len(problem.scores_per_row)
+        beta = None if warm.beta is None else _floats("beta", warm.beta, dimensions)
+        b = _floats("b", warm.b, 1) if dimensions > 1 else float(_floats("b", [warm.b], 1)[0])
+        point = Point(_floats("w", warm.w, dimensions), b, beta)
     else:
         hint = "; a Run goes on with resume=" if isinstance(warm, Run) else ""
         raise InputError(
             f"warm={shown(warm)} must be an Outcome, a Model (load_model) or a Point(w, b, beta){hint}"
         )
-    source = problem.source
+    source, several = problem.source, problem.scores_per_row
     d, n = point.w.shape[0], source.n if point.beta is None else point.beta.shape[0]
     if (d, n) != (source.d, source.n):
         raise InputError(
             f"warm start of {n} rows and {d} columns for data of {source.n} rows and {source.d} columns"
+        )
+    shapes = {point.w.shape[1:], np.shape(point.b)}
+    shapes |= set() if point.beta is None else {point.beta.shape[1:]}
+    if shapes != {several}:
+        theirs = " or ".join(str(shape[0]) if shape else "1" for shape in sorted(shapes))
+        raise InputError(
+            f"warm start of {theirs} scores a row for a problem of {several[0] if several else 1}"
         )
     for name, part in (("w", point.w), ("b", point.b), ("beta", point.beta)):
         if part is not None and not np.isfinite(part).all():
@@ -92,8 +102,16 @@ def run_to_resume(resume: Any, warm: Any) -> Run | None:
     )
 
 
-def _point_of(model: Model, classes: Any) -> Point:
-    """The point that a saved model of two classes, or one for regression, holds."""
+def _point_of(model: Model, classes: Any, *, joint: bool) -> Point:
+    """The point that a saved model holds: of two classes, for regression, or a joint one."""
+    if joint != model.joint:
+        kinds = "the classes at once", "one score a row"
+        raise InputError(f"warm: a model of {kinds[joint]}; start from one of {kinds[not joint]}")
+    if joint:
+        if model.classes != tuple(map(plain, classes)):
+            raise InputError("warm: a model of other classes; start from one of the same")
+        dual = None if model.dual is None else np.ascontiguousarray(model.dual.toarray().T)
+        return Point(np.ascontiguousarray(model.coef.T), model.intercept.copy(), dual)
     if model.coef.shape[0] > 1:
         raise InputError(f"warm: a model of {model.coef.shape[0]} classes; start from a model of two")
     turned = model.classes is not None and classes is not None and model.classes == tuple(classes[::-1])
@@ -102,14 +120,14 @@ def _point_of(model: Model, classes: Any) -> Point:
     return Point(sign * model.coef[0], sign * float(model.intercept[0]), beta)
 
 
-def _floats(name: str, values: Any) -> Floats:
-    """A vector of a warm start in float64."""
+def _floats(name: str, values: Any, dimensions: int) -> Floats:
+    """A vector or matrix of a warm start in float64."""
     try:
         array = np.asarray(values)
-        if array.ndim == 1 and array.dtype.kind in "iuf":
+        if array.ndim == dimensions and array.dtype.kind in "iuf":
             return array.astype(np.float64, copy=False)
     except ValueError:  # rows of different lengths
         pass
-    raise InputError(
-        f"warm: {name} is {shown(values)}; it must be {'a number' if name == 'b' else 'a vector of numbers'}"
-    )
+    vector = "a vector of numbers" if dimensions == 1 else "a matrix of numbers, a column for each class"
+    wanted = "a number" if name == "b" and isinstance(values, list) else vector
+    raise InputError(f"warm: {name} is {shown(values)}; it must be {wanted}")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dualgap.cli import demo, main
-from dualgap.core.losses import LOSSES, parameters_of
+from dualgap.core.losses import NAMES, every_loss, parameters_of
 from dualgap.runtime.options import options_of
 from dualgap.solvers import SOLVERS, can_train
 from support.commands import Forks, forks_fixture, run  # noqa: F401
@@ -20,7 +20,7 @@ def test_every_solver_with_every_option(forks: Forks) -> None:
     assert [solver["name"] for solver in found] == list(SOLVERS)
     for solver in found:
         options = options_of(SOLVERS[solver["name"]])
-        assert set(solver["losses"]) == {name for name in LOSSES if can_train(SOLVERS[solver["name"]], name)}
+        assert set(solver["losses"]) == {name for name in NAMES if can_train(SOLVERS[solver["name"]], name)}
         assert [(o["name"], o["type"], o["help"]) for o in solver["options"]] == [
             (o.name, o.type, o.help) for o in options
         ]
@@ -33,10 +33,10 @@ def test_every_loss_with_every_parameter(forks: Forks) -> None:
     found = {loss["name"]: loss for loss in forks("losses", "--json").json["losses"]}
     told = forks("losses").out
     bounds = {name: [(pair["A"], pair["B"]) for pair in loss["slope_bounds"]] for name, loss in found.items()}
-    assert bounds == {name: list(loss().zhang_pairs) for name, loss in LOSSES.items()}
+    assert bounds == {name: list(loss().zhang_pairs) for name, loss in every_loss().items()}
     assert "0, 16 or 4, 0" in told
-    assert list(found) == list(LOSSES)
-    for name, loss in LOSSES.items():
+    assert list(found) == list(NAMES)
+    for name, loss in every_loss().items():
         assert found[name]["task"] == loss.task
         assert found[name]["parameters"] == parameters_of(loss)
         assert f" {name} " in told

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dualgap.cli.warmup import _cases
-from dualgap.core.losses import LOSSES
+from dualgap.core.losses import NAMES
 from dualgap.solvers import SOLVERS, can_train
 from support.commands import heed_ctrl_c, run
 
@@ -89,7 +89,7 @@ def test_all_is_every_solver_with_every_loss_it_can_train() -> None:
     cases = _cases((), everything=True)
     assert len(cases) == len(set(cases))
     found = {(solver, case.loss) for case in cases for solver in case.solvers}
-    assert found == {(name, loss) for name, cls in SOLVERS.items() for loss in LOSSES if can_train(cls, loss)}
+    assert found == {(name, loss) for name, cls in SOLVERS.items() for loss in NAMES if can_train(cls, loss)}
 
 
 def test_what_cannot_be_done_is_refused_at_once(tmp_path: Path) -> None:

@@ -479,7 +479,7 @@ def test_names_of_scikit_learn_are_the_same_functions(name: str, targets: Any, t
     [
         ("hing", "did you mean 'hinge'"),
         ("", "unknown loss ''"),
-        ("quantile", "the loss 'quantile' is not offered; there are: absolute, epsilon-insensitive"),
+        ("quantile", "the loss 'quantile' is not offered; there are: absolute, crammer-singer, epsilon"),
         ("poisson", "the loss 'poisson' is not offered"),
         ("quadratic-entropy", "unknown loss 'quadratic-entropy'; there are: absolute"),
         ("squared_hing", "did you mean 'squared-hinge'?"),

@@ -46,7 +46,7 @@ def test_a_format_is_known_by_its_first_bytes(folder: Path) -> None:
         disguised = folder / f"{name}.txt"
         disguised.write_bytes((folder / file).read_bytes())
         assert format_of(disguised).name == format_named(name).name == name
-    assert set(FORMATS) == {"svmlight", "store", "parquet"}
+    assert set(FORMATS) == {"svmlight", "store", "parquet", "npy"}
     with pytest.raises(InputError, match=r"unknown format 'svmligth'.*svmlight"):
         open_data(DataSpec(folder / "rows.svm", format="svmligth"), "classification")
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 import dualgap
 from dualgap.cli import _run
-from dualgap.core.losses import LOSSES
+from dualgap.core.losses import every_loss
 from dualgap.files import DataSpec, Model, Store, write_store, write_svmlight
 from dualgap.models.card import FORMULAS, statements
 from dualgap.models.saving import VERSION, header_of, load_model
@@ -326,5 +326,5 @@ def test_labels_that_no_file_can_hold(tmp_path: Path) -> None:
 
 
 def test_the_card_has_the_formulas_of_the_losses() -> None:
-    own = {name: loss.summary.partition(": ")[0] for name, loss in LOSSES.items()}
+    own = {name: loss.summary.partition(": ")[0] for name, loss in every_loss().items()}
     assert {**own, "hard-margin": FORMULAS["hard-margin"]} == FORMULAS

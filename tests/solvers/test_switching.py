@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.solvers.forecasts import remaining
+from dualgap.solvers.forecasts import FIRST_GAP, at_first_sight, remaining
 from dualgap.solvers.switching import Switching
 from dualgap.training.stopping import Reason
 from support.problems import linear_data
@@ -39,6 +39,10 @@ class TestForecasts:
 
     def test_one_evaluation_tells_nothing(self) -> None:
         assert remaining(np.ones(1), np.ones(1), 1e-3) == 0.0
+
+    def test_but_for_how_far_the_gap_has_come(self) -> None:
+        assert at_first_sight(3.0, FIRST_GAP / 10.0, FIRST_GAP / 1000.0) == pytest.approx(6.0)
+        assert at_first_sight(3.0, 2.0 * FIRST_GAP, 1e-3) == inf
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "squared-hinge", "absolute"])
@@ -103,6 +107,18 @@ def test_what_is_small_is_solved_whatever_its_scales(loss: str, n: int, d: int) 
     assert model.certificate_[0].relative_gap <= 1e-3
 
 
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_the_first_gap_of_a_smooth_loss_decides(loss: str) -> None:
+    """Labels that are noise: what is seen at the first certificate is enough."""
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(1000, 200)), np.sign(rng.normal(size=1000))
+    outcome = dualgap.fit(X, y, loss=loss, C=1.0, bias="exact")
+    names = [record.solver for record in outcome.trace]
+    assert names[0] == "dcd"
+    assert set(names[1:]) == {"newton"}
+    assert outcome.converged
+
+
 def test_the_same_numbers_are_solved_alike_however_they_are_stored() -> None:
     """Text that stores every entry, at a C so large that coordinates and Newton's method crawl."""
     rng = np.random.default_rng(2)
@@ -127,7 +143,7 @@ class TestWarmStarts:
             assert "the run before ended with" in after.auto_reason
 
     def test_that_coordinates_sufficed_says_nothing(self) -> None:
-        X, y = linear_data(n=300, d=10, seed=1)
+        X, y = linear_data(n=2000, d=10, seed=1)
         easy = dualgap.fit(X, y, C=1e-3)
         assert easy.solver.name == "dcd"
         for warm in (None, easy):

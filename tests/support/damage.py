@@ -19,7 +19,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import dualgap
-from dualgap.core.problem import Point
 from dualgap.files import ChunkFeed
 from dualgap.solvers import SOLVERS
 from dualgap.training.run import Run
@@ -38,6 +37,9 @@ class Case(NamedTuple):
 
 
 CASES = {name: Case({"solver": name}) for name in SOLVERS} | {
+    "joint-dual": Case({"solver": "joint-dual", "loss": "multinomial"}),
+    "joint-dual exact": Case({"solver": "joint-dual", "loss": "crammer-singer", "bias": "exact"}),
+    "joint-newton": Case({"solver": "joint-newton", "loss": "multinomial", "bias": "exact"}),
     "dcd exact": Case({"solver": "dcd", "bias": "exact"}),
     "dcd scanning": Case({"solver": "dcd", "C": 0.05}, 2000),
     "sdca average": Case({"solver": "sdca", "iterate": "average", "order": "importance"}),
@@ -152,7 +154,7 @@ def damaged(old: Any, draw: Any) -> Any:
 
 def check_truth(outcome: dualgap.Outcome) -> None:
     """The certificate is what the problem finds at the point that is handed back."""
-    again = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
+    again = outcome.problem.certify(outcome.point)
     claimed = outcome.problem.in_form(outcome.certificate, "mean")
     slack = 2.0 * (again.rounding + claimed.rounding) + 1e-300
     assert again.primal == claimed.primal or abs(again.primal - claimed.primal) <= slack, (again, claimed)

@@ -19,8 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import dualgap
-from dualgap.core.losses import LOSSES, make_loss
-from dualgap.core.problem import Point
+from dualgap.core.losses import JOINT, NAMES, make_loss
 from dualgap.runtime.errors import TrivialModelWarning
 from dualgap.solvers import SOLVERS, can_have, can_train
 from support.ceilings import ceiling
@@ -68,11 +67,13 @@ PROMISES = {
     "block": Promise(tol=1e-3, keeps_w=True, options={**HANDFUL, "inner": 1}),
     "selective-block": Promise(tol=1e-3, keeps_w=True, options={**HANDFUL, "inner": 1}),
     "perceptron": Promise(tol=1e9),  # it minimises nothing
+    "joint-dual": Promise(tol=1e-4, keeps_w=True, options={"C": 0.1}),
+    "joint-newton": Promise(tol=1e-6),
 }
 
 FACTORS: dict[str, Sequence[Any]] = {
     "solver": list(PROMISES),
-    "loss": list(LOSSES),
+    "loss": list(NAMES),
     "rows": ["csr", "dense"],
     "dtype": ["float32", "float64"],
     "bias": ["none", "augmented", "exact"],
@@ -98,12 +99,19 @@ def full_product() -> Iterator[Case]:
 
 
 def all_pairs() -> list[Case]:
-    """Few cases in which every pair of levels of two factors occurs; greedy, and the same list every time."""
+    """Few cases in which every pair of levels of two factors occurs; greedy, and the same list every time.
+    Joint problems have solvers of their own, and so their own list.
+    """
+    cases = list(full_product())
+    joint = [case for case in cases if make_loss(case.loss).task == JOINT]
+    return [*_all_pairs([case for case in cases if case not in joint]), *_all_pairs(joint)]
+
+
+def _all_pairs(cases: list[Case]) -> list[Case]:
 
     def pairs(case: Case) -> set[tuple[int, str, int, str]]:
         return {(i, case[i], j, case[j]) for i, j in itertools.combinations(range(len(case)), 2)}
 
-    cases = list(full_product())
     missing = set().union(*map(pairs, cases))
     chosen = []
     while missing:
@@ -122,7 +130,9 @@ def data(case: Case, n: int, d: int) -> tuple[Any, np.ndarray, np.ndarray]:
     dense[3] = dense[4]
     dense[:, -1] = 0.0
     target = dense @ rng.normal(size=d) + 0.3 + 0.5 * rng.normal(size=n)
-    y = np.where(target > 0, 1.0, -1.0) if LOSSES[case.loss].task == "classification" else target
+    task = make_loss(case.loss).task
+    y = np.where(target > 0, 1.0, -1.0) if task == "classification" else target
+    y = np.digitize(target, [-0.5, 0.5]) - 1.0 if task == JOINT else y
     y[1], y[2] = y[2], y[2]
     y[4] = -y[3]
     weight = rng.choice([0.0, 1.0, 1.0, 1.0, 2.0, 0.5], size=n)
@@ -162,14 +172,14 @@ def check(case: Case, n: int = ROWS, d: int = COLUMNS, patience: float = 1.0, lo
         assert primal - dual >= -rounding
         assert gap >= primal - dual >= gap - 2 * rounding
         assert rounding <= 1e-9 * (1 + abs(primal))
-    independent = outcome.problem.certify(Point(outcome.coef, outcome.intercept, outcome.dual))
+    independent = outcome.problem.certify(outcome.point)
     claimed = outcome.problem.in_form(outcome.certificate, "mean")
     assert abs(independent.gap - claimed.gap) <= 2 * claimed.rounding
 
     if promise.keeps_w:
         state = getattr(outcome.run.state, "inner", outcome.run.state)
-        share = outcome.problem.source.weight * state.beta
-        expected = np.asarray(X.T @ share).ravel() * outcome.problem.scale
+        share = (outcome.problem.source.weight * state.beta.T).T
+        expected = np.asarray(X.T @ share).reshape(state.w.shape) * outcome.problem.scale
         np.testing.assert_allclose(state.w, expected, rtol=1e-9, atol=1e-11 * (1 + np.abs(expected).max()))
 
     half, whole = 3 * n + 7, 7 * n + 1

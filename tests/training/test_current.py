@@ -14,9 +14,8 @@ import pytest
 import dualgap
 from dualgap.core.problem import Point
 from dualgap.runtime.errors import InputError, TrivialModelWarning
-from dualgap.solvers import SOLVERS
 from dualgap.training.callbacks import JsonLines
-from support.problems import linear_data
+from support.problems import SINGLE_SCORE, linear_data
 from support.states import assert_same
 
 C = 5.0
@@ -55,7 +54,7 @@ def objective(w: Any, b: float) -> float:
     return float(0.5 * w @ w + C * np.maximum(0.0, 1.0 - y * (X @ w + b)).sum())
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", SINGLE_SCORE)
 def test_records_have_the_best_and_the_own_point(solver: str) -> None:
     """Measures are given the point whose values the record has; the best never gets worse."""
 
@@ -80,7 +79,7 @@ def test_records_have_the_best_and_the_own_point(solver: str) -> None:
     assert wiggles == (solver not in STEADY)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", SINGLE_SCORE)
 def test_the_solvers_own_model_can_be_handed_back(solver: str) -> None:
     best, last = fit(solver), fit(solver, output="last")
     record = last.trace[-1]

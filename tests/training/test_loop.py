@@ -23,7 +23,6 @@ from dualgap.core.losses import LOSSES
 from dualgap.core.problem import Evaluation, Point, Problem
 from dualgap.data.sources import view
 from dualgap.runtime.counts import Counts
-from dualgap.solvers import SOLVERS
 from dualgap.solvers.second_order.quadratic import ROUNDS
 from dualgap.training.callbacks import Callback, JsonLines, Progress
 from dualgap.training.loop import Settings
@@ -33,7 +32,7 @@ from dualgap.training.running import solve
 from dualgap.training.solver import Solver, Status
 from dualgap.training.stopping import GapBelow, Reason, Rules
 from support.commands import heed_ctrl_c
-from support.problems import linear_data
+from support.problems import SINGLE_SCORE, linear_data
 from support.states import assert_same
 
 toy = partial(linear_data, n=200, d=5, seed=1, noise=2.0)
@@ -54,7 +53,7 @@ STEPS = {  # row visits of one step at most, which may pass a limit, in units of
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", SINGLE_SCORE)
 def test_limits_are_passed_by_one_step_at_most_and_the_reason_says_so(name: str) -> None:
     """The certificate and the reason belong to what was done, and not to what was asked for."""
     X, y = toy(n=120, d=6)

@@ -34,8 +34,8 @@ def command(model_file: Path, data_file: Path, as_json: bool, quiet: bool, **rea
     thresholds).
 
     More classes: precision, recall, F1 and the areas of each class and their means (macro: of the classes;
-    micro: of the rows), and the confusion matrix; of more than 20 classes, the worst ones and the most
-    frequent confusions.
+    micro: of the rows), the log-loss of a multinomial model, and the confusion matrix; of more than 20
+    classes, the worst ones and the most frequent confusions.
 
     Several labels a row (multilabel): precision, recall, F1, the break-even point and the areas of each
     label, their macro and micro means, and the share of rows whose labels are all right. Break-even points

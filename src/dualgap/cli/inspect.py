@@ -52,7 +52,6 @@ def command(
     Data (svmlight text, a store, a Parquet file or a NumPy array): rows, columns, nonzeros, labels, empty and
     repeated rows, the range of values, the scale of columns, and how much memory training will take.
     """
-    from ..data.dataset import DataSpec
     from ..data.formats import ReadOptions, format_of, is_model
 
     if is_model(file):
@@ -60,6 +59,8 @@ def command(
             raise click.UsageError("--n-features and --zero-based are for data, and this is a model")
         inspect_model(file, as_json=as_json, quiet=quiet)
     else:
+        from ..data.dataset import DataSpec
+
         check_columns(file, label, weight)
         bare = labels is None and format_of(file).rows_alone
         columns = ReadOptions(n_features, zero_based, label, weight, multilabel, labelled=not bare)

@@ -35,7 +35,9 @@ def inspect_model(file: Path, *, as_json: bool, quiet: bool) -> None:
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
         click.echo(f"  {name:<{width}}  {printable(text)}")
-    if len(model.proofs) > 1:
+    if model.joint:
+        _joint_classes(model)
+    elif len(model.proofs) > 1:
         _classes(model)
 
 
@@ -49,11 +51,12 @@ def _origin(model: Model) -> Lines:
     if model.multilabel:
         assert model.classes is not None
         task = f"{task} of {len(model.classes)} labels ({listed(model.classes, _CLASSES)})"
-    elif model.classes is not None and len(model.classes) == 2:
+    elif model.classes is not None and len(model.classes) == 2 and not model.joint:
         task = f"{task} of {' and '.join(map(shown_label, model.classes))}"
     elif model.classes is not None:
-        count = len(model.classes)
-        task = f"{task} of {count} classes ({listed(model.classes, _CLASSES)}), one against the rest"
+        count, listing = len(model.classes), listed(model.classes, _CLASSES)
+        how = "all at once" if model.joint else "one against the rest"
+        task = f"classification of {count} classes ({listing}), {how}"
     rows, columns = counted(model.n_samples, "row"), counted(model.n_columns, "feature")
     if model.held_rows is not None:
         rows += f" ({len(model.held_rows):,} of them held out)"
@@ -159,3 +162,15 @@ def _classes(model: Model) -> None:
         ["class", "primal", "dual", "relative gap", "epochs", "intercept", "largest weights", "converged"],
         [[printable(cell) for cell in row] for row in rows],
     )
+
+
+def _joint_classes(model: Model) -> None:
+    """The same for a joint model, whose classes have one certificate together."""
+    from ..data.labels import shown_label
+    from ..models.card import largest_weights
+
+    rows = []
+    for k, label in enumerate(model.classes or ()):
+        first = [f"{name}: {value:.3g}" for name, value in largest_weights(model, k)["positive"][:2]]
+        rows.append([shown_label(label), f"{model.intercept[k]:.4g}", ", ".join(first) or "none"])
+    columns(["class", "intercept", "largest weights"], [[printable(cell) for cell in row] for row in rows])

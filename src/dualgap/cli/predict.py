@@ -27,6 +27,9 @@ from .data import check_files, data_argument, model_argument, reading_options, s
     help="Write there instead of to stdout.",
 )
 @click.option("--scores", is_flag=True, help="Decision values instead of labels.")
+@click.option(
+    "--probabilities", is_flag=True, help="Probabilities of the classes, of logistic and multinomial models."
+)
 @reading_options
 @json_option
 @click.option(
@@ -37,6 +40,7 @@ def command(
     data_file: Path,
     output: Path | None,
     scores: bool,
+    probabilities: bool,
     as_json: bool,
     quiet: bool,
     **reading: Any,
@@ -45,30 +49,34 @@ def command(
 
     DATA is read in one pass of bounded memory, so it may be of any size; - is the standard input, whose rows
     are answered as they come. A model of K classes predicts the one of the highest score; --scores prints K
-    numbers a line, in the order of its classes (`dualgap inspect MODEL`). A model of one class against the
-    rest predicts that class or the word "rest". A multilabel model prints all labels whose scores are
-    positive, with commas between them: an empty line for none. Models for regression print their predictions.
-    Labels in DATA are read but not used.
+    numbers a line, in the order of its classes (`dualgap inspect MODEL`), and so does --probabilities. A
+    model of one class against the rest predicts that class or the word "rest". A multilabel model prints all
+    labels whose scores are positive, with commas between them: an empty line for none. Models for regression
+    print their predictions. Labels in DATA are read but not used.
     """
     from ..data.labels import REST
     from ..models.saving import load_model
+    from ..models.scoring import probabilities_of
 
     output = None if output == Path("-") else output
     check_files({"FILE": output}, {"DATA": data_file, "MODEL": model_file}, prints=output is None or as_json)
     model = load_model(model_file)
-    numeric = scores or model.classes is None
+    if probabilities:
+        model.check_probabilistic()
+    numeric = scores or probabilities or model.classes is None
+    kind = "probabilities" if probabilities else "scores" if numeric else "labels"
     n = 0
     as_list = as_json and output is None
     with _writer(output) as write:
         for found in model.scores(spec_of(data_file, {**reading, "labelled": False})):
-            answers: list[Any] = found.tolist()
+            answers: list[Any] = (probabilities_of(found) if probabilities else found).tolist()
             if not numeric:
                 answers = [REST if label is None else label for label in model.labels(found)]
             if not numeric and model.multilabel and not as_list:
                 answers = [",".join(map(str, labels)) for labels in answers]
             if as_list:
                 listed = ", ".join(json.dumps(finite(answer)) for answer in answers)
-                lead = ", " if n else f'{{"{"scores" if numeric else "labels"}": ['
+                lead = ", " if n else f'{{"{kind}": ['
                 write(lead + listed if answers else "")
             else:
                 write("".join((_number(answer) if numeric else str(answer)) + "\n" for answer in answers))

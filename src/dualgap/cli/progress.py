@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..training.callbacks import Callback
 
 if TYPE_CHECKING:
-    from ..core.problem import Problem
+    from ..core.problem import Regularised
     from ..training.records import Record
     from ..training.run import Run
     from ..training.solver import AnySolver
@@ -80,7 +80,7 @@ class _ClassCallback(Callback):
     def __init__(self, progress: ClassProgress, label: str) -> None:
         self._progress, self._label = progress, label
 
-    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+    def begin(self, problem: Regularised, solver: AnySolver, auto_reason: str) -> None:
         self._progress.see(self._label, math.inf)
 
     def __call__(self, record: Record, run: Run) -> None:

@@ -16,7 +16,7 @@ from .words import in_options
 
 if TYPE_CHECKING:
     from ..core.losses import Loss
-    from ..core.problem import Certificate, Problem
+    from ..core.problem import Certificate, Regularised
     from ..data.dataset import Dataset
     from ..models.model import Model
     from ..outcome import Outcome
@@ -240,7 +240,7 @@ class Introduction(Callback):
         self._settings, self._data, self._spinner = settings, data, spinner
         self._lock, self._printed = threading.Lock(), False
 
-    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+    def begin(self, problem: Regularised, solver: AnySolver, auto_reason: str) -> None:
         """Print, once problem and solver are known."""
         with self._lock:
             if self._printed:
@@ -250,8 +250,8 @@ class Introduction(Callback):
             if not self._settings.quiet and not self._settings.as_json:
                 said("\n".join(self._lines(problem, solver.name, auto_reason)) + "\n")
 
-    def _lines(self, problem: Problem, solver: str, auto_reason: str) -> list[str]:
-        from ..data.labels import listed, shown_label
+    def _lines(self, problem: Regularised, solver: str, auto_reason: str) -> list[str]:
+        from ..data.labels import ClassNumbers, listed, shown_label
 
         settings, data = self._settings, self._data
         n, d = data.source.n, data.schema.n_columns
@@ -265,7 +265,10 @@ class Introduction(Callback):
             f"{settings.data_file}: {rows}, {columns}, {entries}",
             *(f"  {remark}" for remark in data.notes),
         ]
-        if data.labels is not None and data.labels.models == 1:
+        if isinstance(data.labels, ClassNumbers):
+            classes = data.labels.classes
+            lines.append(f"  {len(classes)} classes ({listed(classes, _CLASSES)}): one model of all of them")
+        elif data.labels is not None and data.labels.models == 1:
             negative, positive = map(shown_label, data.labels.classes)
             lines.append(f"  positive class: {positive}, negative: {negative}")
         elif data.labels is not None:

@@ -20,7 +20,7 @@ def command(names: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     --option paper=true sets all options of a solver to what its paper did; the options of such a preset
     stand below the others.
     """
-    from ..core.losses import LOSSES
+    from ..core.losses import NAMES
     from ..runtime.errors import InputError, nearest
     from ..runtime.options import options_of
     from ..solvers import SOLVERS, can_train
@@ -35,7 +35,7 @@ def command(names: tuple[str, ...], as_json: bool, quiet: bool) -> None:
             {
                 "name": name,
                 "summary": cls.summary,
-                "losses": [loss for loss in LOSSES if can_train(cls, loss)],
+                "losses": [loss for loss in NAMES if can_train(cls, loss)],
                 "options": [asdict(option) for option in options_of(cls)],
                 "papers": {paper: preset._asdict() for paper, preset in cls.papers.items()},
             }

@@ -205,8 +205,10 @@ def command(**given: Any) -> int:
     own certificate; the lines of --trace name their class. Limits are for each class. The same goes for
     labels of which a row has any number (--task multilabel; lines begin with 1,5,7, or with no label).
 
+    The losses multinomial and crammer-singer train all K classes at once: one model, one certificate.
+
     Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With
-    --checkpoint the run (of two classes, or a regression) is saved, too, every minute and in the end: after a
+    --checkpoint the run (of one model) is saved, too, every minute and in the end: after a
     crash, a kill or a limit --resume goes on with it.
 
     Exit codes: 0 converged (every class), 2 bad input (if it shows during training, the model so far is
@@ -256,13 +258,39 @@ def command(**given: Any) -> int:
     return 0 if trained.converged else NOT_CONVERGED
 
 
+def _check_task(settings: Settings, loss: Any) -> None:
+    """Refuse a task that is not for the loss, and a positive class where there is no such thing."""
+    from ..core.losses import JOINT
+    from ..preparing import task_of
+
+    if settings.task == "multilabel":
+        if settings.positive is not None:
+            raise InputError("--positive is for one label a row; leave it out, as each label gets a model")
+        if loss.task == JOINT:
+            raise InputError(
+                f"--task multilabel is for losses of one label against the rest, and {loss.name} is one of "
+                "all classes at once; take --loss logistic or hinge"
+            )
+        return
+    if task_of(settings.task, loss) == "regression" and settings.positive:
+        raise InputError(
+            f"--positive is for classes, and the {loss.name} loss is for regression; leave it out, or add "
+            "--task classification"
+        )
+    if loss.task == JOINT and settings.positive is not None:
+        raise InputError(
+            f"--positive is for one class against the rest, and the {loss.name} loss trains all classes at "
+            "once; leave it out, or take --loss logistic or hinge"
+        )
+
+
 def _check(settings: Settings) -> dict[str, Any]:
     """Refuse what can be refused before the data are read; returns the solver's options."""
     from ..core.bias import make_bias
     from ..core.losses import make_loss
     from ..data.scaling import scale_name
     from ..limits import parsed_period, stall_visits
-    from ..preparing import is_hard, strength, task_of
+    from ..preparing import is_hard, strength
     from ..runtime.checks import duration
     from ..runtime.options import options_of
     from ..runtime.writing import check_destinations
@@ -299,13 +327,7 @@ def _check(settings: Settings) -> dict[str, Any]:
     make_bias(settings.bias, 1.0 if settings.rho is None else settings.rho)
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")
-    if settings.positive is not None and settings.task == "multilabel":
-        raise InputError("--positive is for one label a row; leave it out, as each label gets a model")
-    if settings.task != "multilabel" and task_of(settings.task, loss) == "regression" and settings.positive:
-        raise InputError(
-            f"--positive is for classes, and the {loss.name} loss is for regression; leave it out, or add "
-            "--task classification"
-        )
+    _check_task(settings, loss)
     if settings.metric != "loss" and settings.validation is None:
         raise InputError(f"--metric {settings.metric} is for --validation; add that or leave it out")
     if settings.patience is not None and settings.validation is None:

@@ -98,16 +98,26 @@ def _cores() -> int:
 
 def _cases(losses: tuple[str, ...], everything: bool) -> list[Case]:
     """What to compile; neighbours have little in common, so that no two processes compile the same."""
-    from ..core.losses import LOSSES, make_loss
+    from ..core.losses import NAMES, make_loss
 
-    wanted = [make_loss(name).name for name in losses] or list(LOSSES if everything else COMMON)
+    wanted = [make_loss(name).name for name in losses] or list(NAMES if everything else COMMON)
     kinds = [(layout, dtype) for layout in LAYOUTS for dtype in ("float64", "float32")]
     found = [Case("hinge", "files")] if not losses else []
     for shift in range(len(kinds)):
-        found += [Case(loss, *kinds[(shift + k) % len(kinds)]) for k, loss in enumerate(wanted)]
+        found += [
+            Case(loss, *kinds[(shift + k) % len(kinds)], _for_memory(loss)) for k, loss in enumerate(wanted)
+        ]
     if everything:
         found += _of_other_solvers(wanted)
     return found
+
+
+def _for_memory(loss: str) -> tuple[str, ...]:
+    """What `auto` may choose for rows in memory; the joint losses have solvers of their own."""
+    from ..core.losses import LOSSES
+    from ..solvers import SOLVERS, can_train
+
+    return CHOSEN if loss in LOSSES else tuple(name for name in SOLVERS if can_train(SOLVERS[name], loss))
 
 
 def _of_other_solvers(losses: list[str]) -> list[Case]:
@@ -118,10 +128,14 @@ def _of_other_solvers(losses: list[str]) -> list[Case]:
     found = []
     for name, solver in SOLVERS.items():
         package = solver.capabilities.package
-        if name in CHOSEN or (package is not None and find_spec(package) is None):
+        if package is not None and find_spec(package) is None:
             continue
         for layout in ("sparse", "dense"):
-            found += [Case(loss, layout, solvers=(name,)) for loss in losses if can_train(solver, loss)]
+            found += [
+                Case(loss, layout, solvers=(name,))
+                for loss in losses
+                if can_train(solver, loss) and name not in _for_memory(loss)
+            ]
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,12 +24,16 @@ from ..runtime.sums import COMPENSATED, UNIT, Total, add_vector, gamma, norm, tw
 from .bounds import SMALLEST, Compensated, Sums, merged
 from .losses import Loss
 
+Intercept: TypeAlias = Any  # a float, or in joint problems an array of K of them
+
 
 class Point(NamedTuple):
-    """What a solver offers: a primal point, and a dual point if it has one."""
+    """What a solver offers: a primal point, and a dual point if it has one. In joint problems of K classes
+    the shapes are (d, K), (K,) and (n, K).
+    """
 
     w: Floats
-    b: float
+    b: Intercept
     beta: Floats | None
 
 
@@ -40,9 +44,9 @@ class Evaluation(NamedTuple):
     primal_error: float
     dual: float
     dual_error: float
-    scores: Floats  # one a row; empty where the rows are not in memory
+    scores: Floats  # one a row, or K; empty where the rows are not in memory
     w_of_dual: Floats  # w(beta)
-    b: float  # the intercept that belongs to beta
+    b: Intercept  # the intercept that belongs to beta
 
 
 class Partial(NamedTuple):
@@ -90,6 +94,10 @@ class EvaluationPass:
         w = writable(w)
         length = norm(w) * (1.0 + COMPENSATED)
         return cls(loss, Linear(w, float(b), length), None if beta is None else canonical(beta, np.float64))
+
+    def blank(self, rows: int) -> Floats:
+        """Room for the scores of so many rows."""
+        return np.empty(rows)
 
     def visit(self, part: Part, scores: Floats) -> Partial:
         """What one part adds; the scores of its rows are written into the last argument."""
@@ -149,9 +157,9 @@ class StreamingEvaluation:
         rows = part.batch.y.shape[0]
         self._weight.add(part.batch.weight)
         if not self._evaluating.gathers:
-            self._merge(self._evaluating.visit(part, np.empty(rows)))
+            self._merge(self._evaluating.visit(part, self._evaluating.blank(rows)))
             return
-        sums = self._evaluating.sums(part, np.empty(rows), self._moment)
+        sums = self._evaluating.sums(part, self._evaluating.blank(rows), self._moment)
         self._sums = sums if self._sums is None else merged(self._sums, sums)
         self._rows += rows
         self._entries += entry_count(part.batch.rows)

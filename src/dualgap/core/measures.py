@@ -15,6 +15,12 @@ def error_rate(y: Floats, scores: Floats, weight: Floats) -> float:
     return float(weight[wrong].sum() / weight.sum())
 
 
+def class_error_rate(y: Floats, scores: Floats, weight: Floats) -> float:
+    """The same for K scores a row, the highest of which predicts the class; y holds numbers of classes."""
+    wrong = scores.argmax(axis=1) != y
+    return float(weight[wrong].sum() / weight.sum())
+
+
 def break_even(positive: Any, scores: Floats, weight: Floats | None = None) -> float:
     """Precision and recall where they are equal: where as many rows are taken as are positive.
 

@@ -1,7 +1,7 @@
 """What training asks of a problem: sizes, an identity, the evaluation of points, certificates.
 
-``Problem`` is the implementation for one score a row. A joint problem of several scores (multinomial
-logistic, Crammer-Singer) would be another one beside it.
+``Problem`` is the implementation for one score a row, ``JointProblem`` (``joint/problem.py``) the one beside
+it for K scores a row.
 """
 
 from __future__ import annotations

@@ -14,71 +14,37 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..data.sources import Part, Source
-from ..runtime.arrays import Floats, canonical, writable
+from ..runtime.arrays import Floats, writable
 from ..runtime.errors import InputError
 from ..runtime.sums import UNIT
-from .bias import Bias, NoBias
-from .bounds import (
-    SMALLEST,
-    VANISHED,
-    Compensated,
-    Constants,
-    added,
-    dual_value,
-    intercept_bound,
-    primal_value,
-)
+from .bias import Bias
+from .bounds import SMALLEST, Compensated, added, dual_value, intercept_bound, primal_value
 from .certificate import ABSOLUTE_SHARE as ABSOLUTE_SHARE
 from .certificate import Certificate as Certificate
 from .certificate import Form as Form
-from .certificate import certificate_of, in_form
 from .compensated import CompensatedPass
 from .evaluation import Evaluation as Evaluation
-from .evaluation import (
-    EvaluationPass,
-    Partial,
-    StreamingEvaluation,
-    add_rows,
-    loss_at_zero,
-    losses_at_zero,
-    total_loss,
-)
+from .evaluation import EvaluationPass, Partial, add_rows, loss_at_zero, losses_at_zero, total_loss
+from .evaluation import Intercept as Intercept
 from .evaluation import Point as Point
 from .geometry import DualGeometry, PrimalGeometry
-from .losses import Loss
+from .losses import JOINT, Loss
 from .objective import Identity as Identity
-from .objective import Size
+from .regularised import Regularised as Regularised
 
-ROUNDING_COUNTS = 0.1  # of a gap, from which on a certificate is made with compensated sums
+AnyProblem: TypeAlias = Any  # a Problem, or a JointProblem: what a solver is made for
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """A source of rows, a loss, the strength of regularisation and the kind of bias.
+class Problem(Regularised):
+    """A problem with one score a row."""
 
-    ``total_weight`` is N: the sum of the source's weights, within two units, unless it is given (for rows of
-    a stream, or some of the rows of a larger problem). ``dataclasses.replace`` keeps it.
-    """
-
-    source: Source
     loss: Loss
-    lam: float
-    bias: Bias = NoBias()  # noqa: RUF009  (frozen, without state)
-    total_weight: float = None  # type: ignore[assignment]  # never None once it is made
-    derivation: str = ""  # how the rows were made of those that a user gave, for ``identity``
-
-    def __post_init__(self) -> None:
-        if cast("float | None", self.total_weight) is None:
-            object.__setattr__(self, "total_weight", self.source.total_weight)
-        if not (1e-100 <= self.lam <= 1e100 or self.lam == 0.0):
-            raise InputError(f"lam={self.lam!r} must be a positive number between 1e-100 and 1e100")
-        if self.source.in_memory:
-            self.check_targets(self.source.y)
 
     def check_targets(self, y: Floats, first: int = 0) -> None:
         """Refuse targets that the loss cannot take; errors count rows from ``first``."""
@@ -94,39 +60,6 @@ class Problem:
                 )
 
     @property
-    def identity(self) -> Identity:
-        """Equal for equal problems, different for almost all others."""
-        data = f"{self.source.digest} {self.derivation}".rstrip()
-        return Identity(repr(self.loss), self.lam, repr(self.bias), data)
-
-    @property
-    def size(self) -> Size:
-        """Numbers of rows, columns and stored entries."""
-        source = self.source
-        return Size(source.n, source.d, source.nnz, source.epoch_size, source.in_memory)
-
-    @property
-    def epoch_size(self) -> int:
-        """The rows of positive weight: an epoch is that many visits."""
-        return self.source.epoch_size
-
-    @property
-    def C(self) -> float:
-        """The C of the C-form."""
-        return 1.0 / (self.lam * self.total_weight) if self.lam > 0.0 else np.inf
-
-    @property
-    def scale(self) -> float:
-        """``1/(lam N)``: a step of beta_i by t moves w by scale c_i t x_i."""
-        return self.C
-
-    @property
-    def bias_rate(self) -> float:
-        """A step of beta_i by t moves b by bias_rate c_i t."""
-        strength = self.bias.strength(self.lam)
-        return 1.0 / (strength * self.total_weight) if strength > 0 else np.inf
-
-    @property
     def dual_geometry(self) -> DualGeometry:
         """For kernels that move dual variables."""
         return DualGeometry(self.scale, self.bias.centre, self.bias_rate)
@@ -136,25 +69,6 @@ class Problem:
         weight_scale = self.epoch_size / self.total_weight
         rho2 = self.bias.rho * self.bias.rho
         return PrimalGeometry(self.lam, weight_scale, rho2, bias_step if self.bias.free else 0.0)
-
-    @property
-    def curvatures(self) -> Floats:
-        """The curvatures of the dual along each beta_i per unit of c_i / N, ``q_i`` of `geometry`."""
-        return self.source.weight * (self.scale * self.source.squared_norms + self.bias_rate)
-
-    @cached_property
-    def mean_square(self) -> float:
-        """``sum c |x|^2 / N``."""
-        return self.mean(self.source.squared_norms)
-
-    @cached_property
-    def max_squared_norm(self) -> float:
-        """``max |x_i|^2`` over the rows of positive weight."""
-        return float(np.max(self.source.squared_norms, where=self.source.weight > 0.0, initial=0.0))
-
-    def mean(self, values: Floats) -> float:
-        """The weighted mean of one number a row. Not by BLAS, whose sums depend on the number of threads."""
-        return float(np.einsum("i,i", self.source.weight, values)) / self.total_weight
 
     @cached_property
     def value_at_zero(self) -> float:
@@ -220,71 +134,9 @@ class Problem:
         """A bound on ``|b|`` over all (w, b) with P(w, b) <= level under a free bias."""
         return intercept_bound(self.source.batch, self.loss, self.constants, level)
 
-    @cached_property
-    def constants(self) -> Constants:
-        """The numbers in P and D that do not depend on the point."""
-        strength = self.bias.strength(self.lam)
-        return Constants(self.source.n, self.lam, self.total_weight, self.bias.centre, strength)
-
-    def certify(self, point: Point, *, compensated: bool = False) -> Certificate:
-        """The certificate of a point, in mean form, from one pass over the data, or a second, compensated one
-        where a part of the gap is rounding.
-        """
-        if not compensated:
-            found = self.evaluate(point)
-            certificate = self.certificate(found.primal, found.primal_error, found.dual, found.dual_error)
-            if certificate.gap == np.inf or certificate.rounding < ROUNDING_COUNTS * certificate.gap:
-                return certificate
-        found = self.evaluate(point, compensated=True)
-        return self.certificate(found.primal, found.primal_error, found.dual, found.dual_error)
-
-    def zero_point(self) -> tuple[Point, Evaluation]:
-        """The all-zero point and its evaluation, which needs no pass over the rows: D(0) = 0."""
-        n, d = self.source.n, self.source.d
-        strength = self.bias.strength(self.lam)
-        penalty = 0.5 * strength * self.bias.centre * self.bias.centre if strength < np.inf else 0.0
-        value = self.value_at_zero + penalty
-        in_memory = self.source.in_memory
-        point = Point(np.zeros(d), 0.0, np.zeros(n) if in_memory else None)
-        scores = np.zeros(n if in_memory else 0)
-        error = 32.0 * UNIT * value + VANISHED if 0.0 < value < np.inf else 0.0
-        return point, Evaluation(value, error, 0.0, 0.0, scores, point.w, self.bias.centre)
-
-    def evaluate(self, point: Point, *, compensated: bool = False) -> Evaluation:
-        """Compute P(point.w, point.b) and D(point.beta) anew, with bounds on their rounding errors: those of
-        float64 or, at four times the work, far smaller ones.
-        """
-        if not self.source.in_memory:
-            streaming = self.streaming_evaluation(point, compensated=compensated)
-            for part in self.source.parts():
-                streaming.add(part)
-            return streaming.evaluation()
-        evaluating, scores = self.evaluation_pass(point, compensated=compensated), np.empty(self.source.n)
-        whole = self.source.reduce(
-            lambda part: evaluating.visit(part, scores[part.span]), EvaluationPass.merge
-        )
-        return self._evaluation(point, evaluating, whole, scores)
-
-    def evaluation_pass(self, point: Point, *, compensated: bool = False) -> EvaluationPass:
-        """What visits the rows to evaluate a point; it holds no rows."""
-        n, d = self.source.n, self.source.d
-        shapes = [np.shape(array) for array in (point.w, point.beta) if array is not None]
-        if shapes not in ([(d,)], [(d,), (n,)]):
-            raise InputError(f"a point of shapes {shapes} does not belong to {n} rows of {d} columns")
-        beta = None
-        if point.beta is not None and self.lam > 0.0:
-            beta = self.feasible(canonical(point.beta, np.float64))
+    def _pass(self, point: Point, beta: Floats | None, compensated: bool) -> EvaluationPass:
         kind = CompensatedPass if compensated else EvaluationPass
         return kind.of(self.loss, point.w, point.b, beta)
-
-    def streaming_evaluation(self, point: Point, *, compensated: bool = False) -> StreamingEvaluation:
-        """The evaluation of a point by a pass that reads all rows for another purpose."""
-        evaluating, scores = self.evaluation_pass(point, compensated=compensated), np.empty(0)
-
-        def conclude(whole: Partial) -> Evaluation:
-            return self._evaluation(point, evaluating, whole, scores)
-
-        return StreamingEvaluation(point, evaluating, self.source.total_weight, conclude)
 
     def feasible(self, beta: Floats) -> Floats:
         """A dual point that satisfies the constraint of a free bias: beta itself for every other kind."""
@@ -312,15 +164,6 @@ class Problem:
             b = self.bias.centre + balance / (strength * self.total_weight)
         return moment * self.scale, b
 
-    def certificate(self, primal: float, primal_error: float, dual: float, dual_error: float) -> Certificate:
-        """Put a primal and a dual value together; they may belong to different moments of a run."""
-        floor = None if dual - dual_error > 0.0 else self.gap_floor  # which may take a pass over the targets
-        return certificate_of(primal, primal_error, dual, dual_error, floor)
-
-    def in_form(self, certificate: Certificate, form: Form) -> Certificate:
-        """The same certificate for P ("mean") or for J = P / lam ("J")."""
-        return in_form(certificate, form, self.lam)
-
     def _evaluation(
         self, point: Point, evaluating: EvaluationPass, whole: Partial, scores: Floats
     ) -> Evaluation:
@@ -340,10 +183,14 @@ class Problem:
         w = moment * self.scale if self.lam > 0.0 else np.zeros(moment.size)
         return Evaluation(primal, primal_error, dual, dual_error, scores, w, b)
 
-    def with_bias(self, bias: Bias) -> Problem:
-        """The same problem with another bias. What does not depend on it is not computed again."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self), bias=bias)
-        for name in ("constants", "intercept_bound", "gap_floor"):
-            vars(other).pop(name, None)
-        return other
+
+def make_problem(
+    source: Source, loss: Any, lam: float, bias: Bias, classes: int | None, derivation: str = ""
+) -> AnyProblem:
+    """The problem of a loss; a joint one, of so many classes, where it is a joint loss."""
+    if loss.task != JOINT:
+        return Problem(source, loss, lam, bias, derivation=derivation)
+    from .joint.problem import JointProblem  # with kernels that nothing else needs
+
+    assert classes is not None
+    return JointProblem(source, loss, lam, bias, derivation=derivation, classes=classes)

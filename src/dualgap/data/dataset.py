@@ -27,7 +27,17 @@ from .formats.arrow.store import Store
 from .formats.dense_feed import DenseFeed, DenseRows
 from .formats.feeds import ChunkFeed, read_feed, scan_feed
 from .label_sets import LabelSets, is_label_matrix, label_matrix, sets_of_feed
-from .labels import Labels, classes_of, for_codes, one_label, refuse_sets, refuse_words, targets_of, words_of
+from .labels import (
+    ClassNumbers,
+    Labels,
+    classes_of,
+    for_codes,
+    one_label,
+    refuse_sets,
+    refuse_words,
+    targets_of,
+    words_of,
+)
 from .memory import check_width, streaming_budget, streaming_note, training_bytes
 from .scaling import fitted
 from .schema import Schema
@@ -105,9 +115,10 @@ class Dataset(NamedTuple):
 def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Dataset:
     """Open rows for training; with a schema, in the columns, classes and features of a model.
 
-    ``task`` is "classification" (of two classes), "regression", "one-vs-rest" (of two classes or more), or
-    "multilabel" (any number of labels a row). Targets are -1 and +1 for two classes, the positions in
-    ``labels.classes`` for more of them, and those in ``labels.sets`` for sets of labels.
+    ``task`` is "classification" (of two classes), "regression", "one-vs-rest" (of two classes or more),
+    "classes" (the same for a joint model of all of them), or "multilabel" (any number of labels a row).
+    Targets are -1 and +1 for two classes, the positions in ``labels.classes`` for more of them and for a
+    joint model, and those in ``labels.sets`` for sets of labels.
     """
     spec = checked(spec.with_arrays())
     if task == "multilabel":
@@ -267,8 +278,9 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
     labels = None
     if task == "classification":
         labels = Labels.binary(np.array(classes_of(feed)), feed.name, spec.positive)
-    elif task == "one-vs-rest":
-        labels = Labels.several(np.array(classes_of(feed)), feed.name, feed.n)
+    elif task in ("one-vs-rest", "classes"):
+        several = ClassNumbers if task == "classes" else Labels
+        labels = several.several(np.array(classes_of(feed)), feed.name, feed.n)
     targets = targets_of(labels, label_names)
     found = Schema(feed.d, zero_based, names, spec.expansion, labels, scaling=scaling)
     return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
@@ -297,8 +309,8 @@ def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> 
     if labels.size == 0:
         return None, labels
     found = Labels.of_table(table).classes
-    if task == "one-vs-rest":
-        classes = Labels.several(found, name, labels.size)
+    if task in ("one-vs-rest", "classes"):
+        classes = (ClassNumbers if task == "classes" else Labels).several(found, name, labels.size)
     else:
         classes = Labels.binary(found, name, spec.positive)
     return classes, for_codes(classes.targets, table.label_names)(labels)

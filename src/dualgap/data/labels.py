@@ -147,6 +147,21 @@ class Labels:
         return tuple(map(plain, self.classes))
 
 
+@dataclass(frozen=True, eq=False)
+class ClassNumbers(Labels):
+    """The classes of a joint model: the targets are their numbers, for two classes as well."""
+
+    def targets(self, y: Any) -> Floats:
+        """The number of each label's class."""
+        numbers: Floats = self.encode(y).astype(np.float64)
+        return numbers
+
+    @property
+    def models(self) -> int:
+        """One tells all of them apart."""
+        return 1
+
+
 def signs(y: Any, positive: Any) -> Floats:
     """+1 for the positive label, -1 for all others."""
     y = np.asarray(y)

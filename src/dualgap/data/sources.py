@@ -23,7 +23,7 @@ import numpy as np
 from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError
 from ..runtime.sums import LONGEST, total_of
-from ..runtime.threads import in_threads
+from ..runtime.threads import OrderedMerge, in_threads
 from .rows import Batch, Dense, Rows, as_rows, entry_count, row_count, slice_rows
 
 T = TypeVar("T")
@@ -175,11 +175,10 @@ class View:
         if len(self._edges) == 2:
             return visit(self._whole)
         parts = [self._part(first, last) for first, last in pairwise(self._edges)]
-        results = in_threads(visit, parts, min(self.threads, len(parts)))
-        total = results[0]
-        for result in results[1:]:
-            total = merge(total, result)
-        return total
+        merged = OrderedMerge(merge)
+        numbers = list(range(len(parts)))
+        in_threads(lambda k: merged.add(k, visit(parts[k])), numbers, min(self.threads, len(parts)))
+        return merged.total
 
     @cached_property
     def _edges(self) -> list[int]:

@@ -57,6 +57,15 @@ class DataSpec(NamedTuple):
         """How its file is read, with the labels and weights that are given apart from it."""
         return self.columns._replace(labels=self.y, weights=self.weight)
 
+    @property
+    def rows_alone(self) -> bool:
+        """Whether X is a file that holds rows alone."""
+        return self.path is not None and format_of(self.path, self.format).rows_alone
+
+    def to_be_scored(self) -> DataSpec:
+        """The same rows, which need no labels if their file has no place for them."""
+        return self._replace(columns=self.columns._replace(labelled=False)) if self.rows_alone else self
+
     def with_arrays(self) -> DataSpec:
         """The same, with labels and weights that are named by paths in memory."""
         return self._replace(y=array_of(self.y), weight=array_of(self.weight))
@@ -89,7 +98,7 @@ def refuse_labels(spec: DataSpec) -> None:
     """Refuse labels and weights beside a file that has its own."""
     if (spec.y is None and spec.weight is None) or not spec.named:
         return
-    if spec.path is None or not format_of(spec.path, spec.format).rows_alone:
+    if not spec.rows_alone:
         raise InputError("labels and weights come from the file; leave y and sample_weight out")
 
 

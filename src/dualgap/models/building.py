@@ -27,7 +27,8 @@ def model_of(
     duals: bool = True,
     identify: bool = True,
 ) -> Model:
-    """A model of two classes or of regression from one result; of K classes from K of them, in their order.
+    """A model of two classes, of regression or of K classes at once from one result; of K classes, each
+    against the rest, from K of them, in their order.
 
     ``data`` are the rows as they were opened; with K classes their targets are the numbers of the classes.
     ``C`` is the parameter as the user gave it, free of rounding. ``duals=False`` leaves the dual variables
@@ -43,12 +44,12 @@ def model_of(
     problem, path = first.problem, data.spec.path
     dual: Any = None
     if duals:
-        dual = sp.vstack([sp.csr_array(dual_point(result).reshape(1, -1)) for result in found], format="csr")
+        dual = sp.vstack([sp.csr_array(dual_point(result)) for result in found], format="csr")
     rows = _trained_on(data, problem, len(found)).identity() if identify else None
     expansion = schema.expansion
     return Model(
-        coef=np.stack([result.coef for result in found]),
-        intercept=np.array([result.intercept for result in found]),
+        coef=np.vstack([result.coef for result in found]),
+        intercept=np.hstack([result.intercept for result in found]),
         classes=None if schema.labels is None else schema.labels.plain,
         C=problem.C if C is None else C,
         n_samples=problem.source.n,
@@ -77,9 +78,12 @@ def model_of(
 
 def _task(labels: Labels | None) -> str:
     from ..data.label_sets import LabelSets
+    from ..data.labels import ClassNumbers
 
     if labels is None:
         return "regression"
+    if isinstance(labels, ClassNumbers):
+        return "classes"
     return "multilabel" if isinstance(labels, LabelSets) else "classification"
 
 
@@ -163,10 +167,14 @@ def proof_of(result: Result) -> Proof:
 
 
 def dual_point(result: Result) -> Any:
-    """The dual point of a result, one number a row."""
+    """The dual point of a result: a row of numbers, one for each row, or K such rows."""
     import numpy as np
 
-    return np.zeros(result.problem.source.n) if result.dual is None else result.dual
+    problem = result.problem
+    several: tuple[int, ...] = problem.scores_per_row or (1,)
+    if result.dual is None:
+        return np.zeros((*several, problem.source.n))
+    return result.dual.T.reshape(*several, -1)
 
 
 def rho_of(bias: Bias) -> float:

@@ -25,6 +25,8 @@ FORMULAS = {  # of the losses, whose classes bring Numba; a test holds that they
     "absolute": "|s - y|",
     "epsilon-insensitive": "max(0, |s - y| - epsilon)",
     "squared-epsilon-insensitive": "max(0, |s - y| - epsilon)^2",
+    "multinomial": "ln sum_k exp(s_k - s_y)",
+    "crammer-singer": "max(0, 1 + max_{k != y} s_k - s_y)",
     "hard-margin": "infinite below the margin, else 0",
 }
 
@@ -57,8 +59,10 @@ def objective(model: Model) -> str:
     meaning = FORMULAS.get(model.loss, f"{model.loss!r}, which this version does not know")
     constants = {"C": model.C, **model.loss_parameters}
     norm, score = "|w|^2", "<w, x_i>" if model.bias == "none" else "<w, x_i> + b"
+    if model.joint:
+        norm, score = "|W|^2", score.replace("<w, x_i>", "W x_i")
     if model.bias == "augmented":
-        norm, constants["rho"] = "(|w|^2 + b^2/rho^2)", model.rho
+        norm, constants["rho"] = f"({norm} + {'|b|' if model.joint else 'b'}^2/rho^2)", model.rho
     weighted = model.class_weight is not None or any(
         proof.total_weight != model.n_samples for proof in model.proofs
     )

@@ -53,7 +53,7 @@ _FIELDS = {
     "format": TEXT,
     "version": COUNT,
     "dualgap": TEXT,
-    "task": one_of("classification", "regression", "multilabel"),
+    "task": one_of("classification", "regression", "multilabel", "classes"),
     "loss": {"name": TEXT, "parameters": Each(NUMBER, named=True)},
     "bias": {"kind": TEXT, "rho": EXTENDED},
     "C": EXTENDED,
@@ -119,7 +119,8 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
         raise ValueError(f"of its arrays it has only {', '.join(arrays)}")
     coef, d, proofs = arrays["coef"].shape, header["n_features"], len(header["proofs"])
     k = coef[0] if coef else 0
-    if k == 0 or coef != (k, d) or arrays["intercept"].shape != (k,) or proofs not in (0, k):
+    expected = 1 if header["task"] == "classes" else k
+    if k == 0 or coef != (k, d) or arrays["intercept"].shape != (k,) or proofs not in (0, expected):
         raise ValueError(
             f"coef has shape {coef}, intercept {arrays['intercept'].shape}, for {proofs} proofs and {d} "
             "columns"
@@ -166,7 +167,8 @@ def _check_classes(header: dict[str, Any], k: int) -> None:
     """Refuse classes and weights for them that do not go with k rows of coefficients."""
     classes, factors = header["classes"], header.get("class_weight")
     count = None if classes is None else len(classes)
-    expected = {"classification": max(k, 2), "multilabel": k if k > 1 else 0, "regression": None}
+    several = k if k > 1 else 0
+    expected = {"classification": max(k, 2), "multilabel": several, "classes": several, "regression": None}
     if count != expected[header["task"]]:
         raise ValueError(f"classes {shown(classes)} do not go with {k} rows of a {header['task']} model")
     if classes is None and header.get("absent"):

@@ -108,8 +108,12 @@ def measure(model: Model, spec: DataSpec) -> Measured:
         values = classification(y, found, probabilistic=probabilistic)
         confusion = confusion_of(codes_of(y), codes_of(found), 2)
         return Measured(int(y.size), values, model.classes, confusion)
-    codes = codes_of(y) if len(model.classes) == 2 else y.astype(np.intp)
+    signed = len(model.classes) == 2 and not model.joint
+    codes = codes_of(y) if signed else y.astype(np.intp)
     values, per_class = multiclass(codes, found)
+    if model.joint and loss_named(model.loss, model.loss_parameters).probabilistic:
+        own = found[np.arange(codes.size), codes]
+        values["log_loss"] = float((np.logaddexp.reduce(found, axis=1) - own).mean())
     confusion = confusion_of(codes, codes_of(found), k)
     return Measured(int(y.size), values, model.classes, confusion, per_class)
 

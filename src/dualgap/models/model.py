@@ -13,7 +13,15 @@ import scipy.sparse as sp
 from .._version import __version__
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
-from .scoring import check_finite, codes_of, indicators_of, labels_of, rows_for, scores_of
+from .scoring import (
+    check_finite,
+    codes_of,
+    indicators_of,
+    labels_of,
+    probabilities_of,
+    rows_for,
+    scores_of,
+)
 
 if TYPE_CHECKING:  # Numba comes with these, and loading a model to predict does without
     from ..core.certificate import Certificate
@@ -39,16 +47,18 @@ class Proof(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A linear model with its certificates: one for each row of ``coef``, or none.
+    """A linear model with its certificates: one for each row of ``coef``, or none; a joint model of K classes
+    (``task="classes"``) has one for all of them.
 
     ``classes`` are the labels behind the scores: (negative, positive) where ``coef`` has one row, one a row
     where it has more, None for regression. A negative class of None stands for every label but the positive
     one. With ``task="multilabel"`` a row may have any number of the classes: those whose score is positive.
 
     ``dual`` has a row for each row of ``coef``, in the scale of ``Outcome.dual`` and ``LinearSVC.dual_``: one
-    signed number beta_i for each training row. No weights w have an objective ``1/2 |w|^2 + C sum_i c_i
-    phi_i`` below ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2`` with ``w(beta) = C sum_i c_i beta_i x_i``.
-    For the hinge, where beta_i lies between 0 and y_i, that is ``C sum_i c_i y_i beta_i - 1/2 |w(beta)|^2``.
+    signed number beta_i for each training row (in a joint model K of them, one for each class). No weights w
+    have an objective ``1/2 |w|^2 + C sum_i c_i phi_i`` below ``-C sum_i c_i phi*(-beta_i) - 1/2 |w(beta)|^2``
+    with ``w(beta) = C sum_i c_i beta_i x_i``. For the hinge, where beta_i lies between 0 and y_i, that is ``C
+    sum_i c_i y_i beta_i - 1/2 |w(beta)|^2``.
     """
 
     coef: Floats
@@ -108,6 +118,11 @@ class Model:
         return self.task == "multilabel"
 
     @property
+    def joint(self) -> bool:
+        """Whether all classes were trained at once, with one certificate for the whole."""
+        return self.task == "classes"
+
+    @property
     def certificates(self) -> tuple[Certificate, ...]:
         """The certificates of all rows of ``coef``, in J form; empty where the model has none."""
         from ..core.certificate import Certificate
@@ -131,12 +146,12 @@ class Model:
         """The columns, features and labels that rows must have for this model."""
         from ..data.features import make_expansion
         from ..data.label_sets import LabelSets
-        from ..data.labels import Labels
+        from ..data.labels import ClassNumbers, Labels
         from ..data.scaling import Scaling
         from ..data.schema import Schema
 
         expansion = make_expansion(self.expand, self.hash_bits)
-        kind = LabelSets if self.multilabel else Labels
+        kind = LabelSets if self.multilabel else ClassNumbers if self.joint else Labels
         labels = None if self.classes is None else kind(self.classes)
         scaling = None if self.scale is None else Scaling(self.scale, self.scale_columns)
         columns = self.n_columns, self.zero_based, self.feature_names
@@ -168,12 +183,32 @@ class Model:
             return indicators_of(scores)
         return scores if self.classes is None else labels_of(scores, self.classes)
 
+    def predict_proba(self, X: Any) -> Floats:
+        """The probabilities of the classes, a column for each of ``classes``, where the loss has them: the
+        logistic and the multinomial loss do. X is as in ``decision_function``.
+        """
+        self.check_probabilistic()
+        return probabilities_of(self.decision_function(X))
+
+    def check_probabilistic(self) -> None:
+        """Refuse a model that has no probabilities."""
+        from ..core.losses import loss_named
+
+        if self.classes is None or not loss_named(self.loss, self.loss_parameters).probabilistic:
+            raise InputError(
+                f"the {self.loss} loss has no probabilities; train with the logistic or the multinomial loss"
+            )
+        if self.coef.shape[0] > 1 and not self.joint:
+            raise InputError(
+                "models of one class against the rest have no probabilities that add up to 1; train all "
+                "classes at once, with loss='multinomial'"
+            )
+
     def scores(self, spec: DataSpec) -> Iterator[Floats]:
         """The decision values of the rows of a file, some thousands at a time, in bounded memory."""
         from ..data.dataset import scan
 
-        spec = spec._replace(columns=spec.columns._replace(labelled=False))
-        for table in scan(spec, self.schema):
+        for table in scan(spec.to_be_scored(), self.schema):
             yield self._scored(table.X)
 
     def labels(self, scores: Floats) -> list[Any]:

@@ -10,17 +10,18 @@ array            content
 ``dual_rows``    (k, n); left out where the model was saved without duals
 ``dual_values``
 ``dual_hashes``  uint64, one for each of ``dual_values``: the hash of its row (``row_hashes`` in
-                 fingerprint.py), whose target is -1 or +1 for two classes and else the number of
-                 the class, or of the set of labels among all sets that the rows have
+                 fingerprint.py), whose target is -1 or +1 for two classes and else (and in joint
+                 models) the number of the class, or of the set of labels among all sets that the rows have
 ``held_rows``    int64, rising: the rows that were held out of training for validation, if any were
 ``held_hashes``  uint64, one for each of these: the hash of the row as the data have it
 ``scale``        float64, shape (columns before any expansion,): what each column is divided by,
                  where ``scale`` in the header is "max-abs"
 ===============  ===============================================================================
 
-The header (``header.py``) has a proof for each row of ``coef``, or none at all. Version 1 had ``steps`` in it
-for ``visits``, and neither class weights nor what the model was trained on and when. Version 2 had
-neither a scale nor multilabel models.
+The header (``header.py``) has a proof for each row of ``coef``, or none at all; a joint model (task
+"classes") has one for all k rows, which are its classes. Version 1 had ``steps`` in it for ``visits``, and
+neither class weights nor what the model was trained on and when. Version 2 had neither a scale nor multilabel
+models.
 """
 
 from __future__ import annotations

@@ -58,6 +58,16 @@ def labels_of(scores: Floats, classes: Any) -> Any:
     return np.asarray(classes, dtype=object if mixed else None)[codes_of(scores)]
 
 
+def probabilities_of(scores: Floats) -> Floats:
+    """The probabilities that scores stand for: exp(s_k) / sum_j exp(s_j) of K scores a row, and of a single
+    one those of 0 and s.
+    """
+    rows = np.stack([np.zeros(scores.size), scores], axis=1) if scores.ndim == 1 else scores
+    raised: Floats = np.exp(rows - rows.max(axis=1, keepdims=True))
+    raised /= raised.sum(axis=1, keepdims=True)
+    return raised
+
+
 def indicators_of(scores: Floats) -> Any:
     """The labels that scores stand for where a row may have any number: 1 for a positive score, else 0."""
     return (scores > 0).astype(np.int8)

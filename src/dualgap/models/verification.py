@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ..core.bias import make_bias
-from ..core.losses import Loss, loss_named
-from ..core.problem import Certificate, Point, Problem
+from ..core.losses import JOINT, Loss, loss_named
+from ..core.problem import AnyProblem, Certificate, Point, make_problem
 from ..data.chunks import OnDisk
 from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data, scan
 from ..data.fingerprint import hashes_in_any_order, hashes_in_order, row_hashes, values_by_hash
@@ -121,7 +121,7 @@ def _opened(model: Model, spec: DataSpec) -> Dataset:
     if model.class_weight is not None or model.held_rows is not None:
         spec = spec._replace(in_memory=True)
     spec = _without_absent(model, spec) if model.absent else spec
-    task = {"regression": "regression", "multilabel": "multilabel"}.get(model.task, "one-vs-rest")
+    task = "one-vs-rest" if model.task == "classification" else model.task
     return open_data(spec, task, model.schema)
 
 
@@ -179,7 +179,8 @@ def _weighted(model: Model, data: Dataset) -> Dataset:
 def _codes(model: Model, targets: Floats) -> Any:
     """The numbers of the classes that targets stand for."""
     assert model.classes is not None
-    return (targets > 0).astype(np.intp) if len(model.classes) == 2 else targets.astype(np.intp)
+    signed = len(model.classes) == 2 and not model.joint
+    return (targets > 0).astype(np.intp) if signed else targets.astype(np.intp)
 
 
 def _recompute(model: Model, data: Dataset) -> Verification:
@@ -191,7 +192,8 @@ def _recompute(model: Model, data: Dataset) -> Verification:
     rows = data.identity(fresh=True)
     order, fault = _order(model, rows)
     loss = loss_named(model.loss, model.loss_parameters)
-    if fault is None and model.task == "regression" and loss.task != model.task:
+    only = model.task == "regression" or JOINT in (model.task, loss.task)
+    if fault is None and only and loss.task != model.task:
         fault = f"the stored task is {model.task}, and the {loss.name} loss is for {loss.task}"
     if fault is not None:
         return _verification(model, order, [(NOT_TRUE, fault, None)] * count)
@@ -232,14 +234,15 @@ def _recompute_row(
     if order and not math.isclose(weight, proof.total_weight, rel_tol=(source.n + 16) * ULP):
         stated = f"the stored total weight is {proof.total_weight!r}, and that of the rows is {weight!r}"
         return NOT_TRUE, stated, None
-    beta = None if model.dual is None else model.dual[[k]].toarray()[0]
-    if order == ANOTHER and model.dual is not None:
-        part = slice(model.dual.indptr[k], model.dual.indptr[k + 1])
-        beta = values_by_hash(rows.hashes, model.dual_hashes[part], model.dual.data[part])
+    beta = None
+    if model.dual is not None:
+        beta = _stored_duals(model, k, rows, moved=order == ANOTHER)
         if beta is None:
             return NOT_TRUE, _STRANGE_HASHES, None
-    problem = Problem(source, loss, proof.lam, make_bias(model.bias, model.rho))
-    w, b = model.coef[k], float(model.intercept[k])
+    classes = model.coef.shape[0] if model.joint else None
+    problem = make_problem(source, loss, proof.lam, make_bias(model.bias, model.rho), classes)
+    w: Any = np.ascontiguousarray(model.coef.T) if model.joint else model.coef[k]
+    b: Any = model.intercept if model.joint else float(model.intercept[k])
     point = Point(w, b, dual_from_slopes(problem, w, b) if beta is None else beta)
     recomputed = problem.in_form(problem.certify(point), "J")
     if order is None:
@@ -259,6 +262,23 @@ def _recompute_row(
     if order == UNKNOWN:
         reason += _NO_FINGERPRINT[verdict]
     return verdict, reason, recomputed
+
+
+def _stored_duals(model: Model, k: int, rows: RowIdentity, *, moved: bool) -> Floats | None:
+    """The duals of row k of ``coef``, or of all rows of a joint model, as a column each; None where the rows
+    have moved and some of them are not found.
+    """
+    columns: list[Floats] = []
+    for each in range(model.coef.shape[0]) if model.joint else (k,):
+        part = slice(model.dual.indptr[each], model.dual.indptr[each + 1])
+        if not moved:
+            columns.append(model.dual[[each]].toarray()[0])
+            continue
+        found = values_by_hash(rows.hashes, model.dual_hashes[part], model.dual.data[part])
+        if found is None:
+            return None
+        columns.append(found)
+    return np.stack(columns, axis=1) if model.joint else columns[0]
 
 
 def _other_rows(model: Model) -> str:
@@ -300,20 +320,25 @@ def _order(model: Model, rows: RowIdentity) -> tuple[str | None, str | None]:
     return (ANOTHER if found and (model.dual is None or model.dual_hashes is not None) else None), None
 
 
-def dual_from_slopes(problem: Problem, w: Floats, b: float) -> Floats:
+def dual_from_slopes(problem: AnyProblem, w: Floats, b: Any) -> Floats:
     """A dual point from a primal one: ``s * beta`` with ``beta_i = -slope of the loss at row i's score``.
 
-    At the optimum of a smooth loss that is the optimal dual point. Elsewhere D(s beta) is concave in s, every
-    s in [0, 1] is feasible (the set of feasible duals is convex and holds 0), and the best s often makes the
-    bound far better than s = 1. It is always valid, and for losses with kinks always weak.
+    In a joint problem that is a row of K slopes. At the optimum of a smooth loss it is the optimal dual
+    point. Elsewhere D(s beta) is concave in s, every s in [0, 1] is feasible (the set of feasible duals is
+    convex and holds 0), and the best s often makes the bound far better than s = 1. It is always
+    valid, and for losses with kinks always weak.
     """
     scores = problem.evaluate(Point(w, b, None)).scores
-    pairs = zip(problem.source.y.tolist(), scores.tolist(), strict=True)
-    beta = np.array([-problem.loss.derivative(y, score) for y, score in pairs])
-    nowhere = np.zeros(problem.source.d)
+    beta: Floats
+    if problem.scores_per_row:
+        beta = problem.slopes(scores)
+    else:
+        pairs = zip(problem.source.y.tolist(), scores.tolist(), strict=True)
+        beta = np.array([-problem.loss.derivative(y, score) for y, score in pairs])
+    nowhere = problem.zero_point()[0]
 
     def negated_bound(s: float) -> float:
-        return -problem.evaluate(Point(nowhere, 0.0, s * beta)).dual
+        return -float(problem.evaluate(nowhere._replace(beta=s * beta)).dual)
 
     best: Any = minimize_scalar(negated_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-6})
     return beta if negated_bound(1.0) <= best.fun else float(best.x) * beta

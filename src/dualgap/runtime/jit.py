@@ -63,6 +63,8 @@ TYPES = (
     "core/losses/margin.py",
     "core/losses/logistic.py",
     "core/losses/regression.py",
+    "core/joint/contract.py",
+    "core/joint/losses.py",
     "core/geometry.py",
     "core/bounds.py",
     "solvers/dual/gap_estimate.py",

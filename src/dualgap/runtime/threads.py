@@ -8,7 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -47,6 +48,27 @@ def in_threads(visit: Callable[[S], T], parts: list[S], threads: int) -> list[T]
     for share in begun:
         share.result()
     return [results[k] for k in range(len(parts))]
+
+
+class OrderedMerge(Generic[T]):
+    """Merges the results of parts in the order of the parts, each as soon as all before it have come: few of
+    them are held at a time, and neither the order of merging nor its result depends on the threads.
+    """
+
+    def __init__(self, merge: Callable[[T, T], T]) -> None:
+        self._merge, self._lock = merge, Lock()
+        self._waiting: dict[int, T] = {}
+        self._merged = 0
+        self.total: T  # of all parts so far, once the first has come
+
+    def add(self, number: int, result: T) -> None:
+        """The result of the part of that number, counted from 0; may be called from any thread."""
+        with self._lock:
+            self._waiting[number] = result
+            while self._merged in self._waiting:
+                found = self._waiting.pop(self._merged)
+                self.total = self._merge(self.total, found) if self._merged else found
+                self._merged += 1
 
 
 def blas_threads(count: int) -> AbstractContextManager[Any]:

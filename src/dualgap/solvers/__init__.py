@@ -46,6 +46,8 @@ _HOMES = {
     "cached-loops": "out_of_core.cached_loops.CachedLoops",
     "interior-point": "second_order.interior_point.InteriorPoint",
     "accelerated-sdca": "dual.accelerated_sdca.AcceleratedSDCA",
+    "joint-dual": "joint.dual.JointDual",
+    "joint-newton": "joint.newton.JointNewton",
 }
 
 
@@ -233,11 +235,16 @@ def check_regulariser(name: str, lam: float) -> None:
         )
 
 
-def check_from_disk(name: str, bias: str, *, asked: bool = False) -> None:
+def check_from_disk(name: str, bias: str, loss: str, *, asked: bool = False) -> None:
     """Most solvers need all rows in memory; ``asked``: a user wants them on disk, be they small."""
     if not solver_class(name).capabilities.from_disk:
-        able = names_of(lambda other: other.capabilities.from_disk)
+        able = names_of(lambda other: other.capabilities.from_disk and can_train(other, loss))
         why = "stay on disk with in_memory=False" if asked else "do not fit into the memory budget"
+        if not able:
+            raise InputError(
+                f"no solver trains with the loss {loss!r} from disk, and these rows {why}; read them into "
+                "memory (in_memory=True), or train one class against the rest"
+            )
         raise InputError(
             f"solver {name!r} needs all rows in memory, and these {why}; these solvers stream them from "
             f"disk: {able}"

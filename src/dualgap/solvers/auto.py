@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
-from ..core.problem import Problem
+from ..core.losses import JOINT
+from ..core.problem import AnyProblem, Problem
+from ..data.rows import Dense
 from . import make_solver
-from .forecasts import Forecast
+from .forecasts import FIRST_GAP, Forecast
 from .switching import Switching
 
 SECOND_ORDER = ("newton", "interior-point")
 SURE = 0.8  # how much cheaper a method of second order must be expected to be, to begin with it
-FIRST_GAP, FIRST_TOL = 10.0, 1e-3  # between which a run is forecast before there is anything to see
+FIRST_TOL = 1e-3  # to which a run is forecast before there is anything to see
 
 
-def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
+def choose(problem: AnyProblem, options: Iterable[str] = ()) -> tuple[str, str]:
     """The solver that ``auto`` stands for, and why; "auto" itself where the run is to decide."""
+    if problem.loss.task == JOINT:
+        return _joint(problem, options)
     if not problem.source.in_memory:
         return "cached-loops", "the rows do not fit into memory"
     if problem.loss.hard:
@@ -23,6 +28,18 @@ def choose(problem: Problem, options: Iterable[str] = ()) -> tuple[str, str]:
     if problem.lam == 0.0 or set(options):
         return "dcd", "it has the options given"
     return "auto", ""
+
+
+def _joint(problem: AnyProblem, options: Iterable[str]) -> tuple[str, str]:
+    """The solver for K classes at once. Measured: on dense rows of 64 to 780 columns second order takes a
+    third of the time at C = 1 and a tenth at 100 (digits), on sparse ones (news20) five to eight times as
+    long.
+    """
+    source = problem.source
+    dense = source.in_memory and isinstance(source.batch.rows, Dense)
+    if dense and math.isfinite(problem.loss.smoothness) and not set(options):
+        return "joint-newton", "dense rows are multiplied as matrices"
+    return "joint-dual", "it moves the duals of all classes of a row at once"
 
 
 def switching(problem: Problem, seed: int, second_first: bool = False) -> tuple[Switching, str]:

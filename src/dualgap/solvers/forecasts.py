@@ -17,10 +17,12 @@ from ..core.problem import Problem
 from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..training.schedule import Size
-from .second_order.direct import FLOPS, cost, works_dense
-from .second_order.quadratic import CUBES, EFFORT, MOST_DIRECT
+from .second_order.direct import DENSE_SHARE, FLOPS, cost, works_dense
+from .second_order.quadratic import CUBES, EFFORT, LEAST, MOST_DIRECT, SAMPLE
 
 ENTRY, BLAS_ENTRY = 1.3, 0.5  # nanoseconds for an entry that a pass reads in order
+# The same for dense rows in products, visits and evaluations
+DENSE_ENTRY, DENSE_VISIT, DENSE_EVALUATION = 0.25, 0.35, 0.7
 MOST_DECADES = 1e4  # of the gap, that a method of second order takes more steps for
 TALL, SQUARE = 150, 5  # rows a column
 CURVED_WITH_KINKS = 0.4  # the part of the rows that Newton's method has in its products
@@ -33,12 +35,19 @@ KINKED_ROW, RAMP_ROW, ITERATED_ROW = 50.0, 90.0, 290.0
 INTERIOR_ROW = 100.0  # in a step of interior points, for each part of the loss
 EPOCH = 2e5  # nanoseconds for moving the centre of a free bias
 STEP = 1e5  # nanoseconds for a step of Newton's method, whatever the size
+BY_ROWS = 5e5  # and besides, where dense rows are fewer than columns
 MOST_EPOCHS = 4.0  # of coordinate descent on a smooth loss, for each decade of the gap; a run may show more
+MOST_EPOCHS_IF_SEPARABLE = 3.0  # the same where rows are not so many that w could not separate them
 MOST_EPOCHS_WITH_RAMPS = 6.0  # the same for losses made of lines and parabolas
 # ... but where they crawl: C |x|^2 of smooth losses and of those with kinks, epochs for each decade
 CRAWL, STIFF, CRAWLING_EPOCHS = 1e4, 300.0, 30.0
+# The same with kinks where columns are shared by many rows: the part of all entries that is stored, and
+# C times the sum of squares of an average column
+OVERLAP, STIFF_OVERLAPPING = 0.05, 5e3
+DENSE_STEPS = 0.65  # the steps of Newton's method on many dense rows, as a part of what others take
 RELIABLE = 4.0  # interior points may cost so many times as much where rows are few: bad scales do no harm
-EASY = 0.01  # the same, below which one step or two are enough where columns are many
+FIRST_GAP = 10.0  # relative, from which a run is forecast before there is anything to see
+EASY = 0.01  # C |x|^2, below which one step or two are enough where columns are many
 HARD = 30.0  # curvature of the loss over that of the regulariser, from which on steps do not become more
 
 
@@ -73,11 +82,22 @@ class Forecast(NamedTuple):
         n, d = self.size.n, self.size.d
         if self.smooth:
             return self.strength >= CRAWL and n >= 2 * d
-        return self.strength >= STIFF and n >= TALL * d
+        overlap = self.size.nnz >= OVERLAP * n * d and self.strength * n >= STIFF_OVERLAPPING * d
+        return n >= TALL * d and (self.strength >= STIFF or overlap)
+
+    @property
+    def shows_at_once(self) -> bool:
+        """Whether the first gap tells if coordinates crawl. With kinks, or with parabolas on few rows, a
+        large gap may be gone an epoch or two later.
+        """
+        return self.smooth and (self.size.n >= SQUARE * self.size.d or not self.ramps)
 
     @property
     def evaluation(self) -> float:
         """Of one evaluation."""
+        n, d, nnz, _ = self.size
+        if not self.sparse:
+            return DENSE_EVALUATION * nnz + 12.0 * n + 4.0 * d + 80_000.0
         return self.size.evaluation_cost(0.5)
 
     def work(self, name: str, counts: Counts, evaluations: int) -> float:
@@ -94,6 +114,8 @@ class Forecast(NamedTuple):
         """
         step = 0.0 if self.ramps else ITERATED_STEP
         step += EPOCH / self.size.epoch_size if self.free else 0.0
+        if not self.sparse:
+            return DENSE_VISIT * counts.entries + (30.0 + step) * counts.visits
         return self.size.training_cost(counts) + step * counts.visits
 
     def prior(self, name: str, gap: float, tol: float) -> float:
@@ -105,26 +127,38 @@ class Forecast(NamedTuple):
                 epochs = 1.0 + decades * CRAWLING_EPOCHS
             elif self.smooth:
                 slope, most = (2.0, MOST_EPOCHS_WITH_RAMPS) if self.ramps else (1.0, MOST_EPOCHS)
+                if not self.ramps and self.size.n < TALL * self.size.d:
+                    most = MOST_EPOCHS_IF_SEPARABLE
                 epochs = 1.0 + decades * min(1.0 + slope * self.strength**0.5, most)
             return epochs * (self.coordinates(self.size.epoch) + 0.3 * self.evaluation)
         if name == "interior-point":
-            return INTERIOR_STEPS * self.interior_step
+            return INTERIOR_STEPS * self.interior_step + self.inner_products
         steps = 1.5 + decades * (0.15 + 0.2 * log10(1.0 + 30.0 * min(self.strength, HARD)))
         if self.strength < EASY and self.size.n < SQUARE * self.size.d:
             steps = 1.4
         elif self.quadratic:
             steps = 2.0  # one, of more products than others
-        elif self.bounded and self.ramps:
+        elif self.ramps and (self.bounded or self.size.n < TALL * self.size.d):
             steps *= 1.5  # curved rows change from step to step, as they do with kinks
         if not self.smooth:  # the more rows a column, the sooner it is known which ones matter
             ratio = self.size.n / self.size.d
-            steps = (3.0 if ratio >= TALL else 6.0 if ratio >= SQUARE else 9.0) * (1.0 + 0.7 * decades)
-        return steps * self.newton_step
+            steps = (3.0 if ratio >= TALL else 6.0 if ratio >= SQUARE else 14.0) * (1.0 + 0.7 * decades)
+        elif not self.sparse and self.size.n >= TALL * self.size.d:
+            steps *= DENSE_STEPS
+        return steps * self.newton_step + self.inner_products
+
+    @property
+    def inner_products(self) -> float:
+        """Of all rows with each other, made once, where dense rows are fewer than columns."""
+        n, d = self.size.n, self.size.d
+        return n * n * d / FLOPS if not self.sparse and n < d and n <= MOST_DIRECT else 0.0
 
     @property
     def entry(self) -> float:
         """Of an entry that a pass reads in order; the number of w that belongs to it may be far away."""
         d = self.size.d
+        if not self.sparse:
+            return DENSE_ENTRY
         return ENTRY * (1.0 + 0.6 * min(1.0, d / 60_000) + 2.0 * min(1.0, d / 1_200_000))
 
     @property
@@ -135,13 +169,17 @@ class Forecast(NamedTuple):
         n, d, nnz, _ = self.size
         curved = 1.0 if self.smooth else CURVED_WITH_KINKS
         products, factors = (min(12.0, 1.0 + 0.5 * self.condition**0.5) if self.smooth else 25.0), 0.0
-        if d**3 <= CUBES * nnz:
-            whole = cost(int(curved * n), int(curved * nnz), d, self.sparse) if d <= n else inf
-            products, factors = 3.0, min(whole, EFFORT * nnz) + d**3 / (3.0 * FLOPS)
-        elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * nnz:
-            products, factors = 1.0, cost(int(curved * n) if d <= n else n, int(curved * nnz), d, self.sparse)
+        read = nnz if self.sparse else DENSE_SHARE * nnz
+        whole = cost(int(curved * n) if d <= n else n, int(curved * nnz), d, self.sparse)
+        sample = min(SAMPLE * d, curved * n, EFFORT * FLOPS * DENSE_SHARE * nnz / d**2)
+        if d**3 <= CUBES * nnz and (self.sparse or sample >= LEAST * d):
+            most = EFFORT * nnz if self.sparse else sample * d * d / FLOPS
+            products, factors = 3.0, min(whole if d <= n else inf, most) + d**3 / (3.0 * FLOPS)
+        elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * read:
+            products, factors = 1.0 if d <= n else 3.0, whole  # by rows, an answer takes passes itself
         passes = 2.0 * products * curved * self.entry * nnz
-        return self.evaluation + passes + factors + self.newton_row * n + STEP
+        step = STEP + (BY_ROWS if not self.sparse and n < d else 0.0)
+        return self.evaluation + passes + factors + self.newton_row * n + step
 
     @property
     def newton_row(self) -> float:
@@ -165,6 +203,15 @@ class Forecast(NamedTuple):
         interior, newton = (self.prior(name, 10.0, 1e-3) for name in ("interior-point", "newton"))
         wide = self.smooth and not self.quadratic and self.size.n < SQUARE * self.size.d
         return "interior-point" if interior < (RELIABLE if wide else 1.0) * newton else "newton"
+
+
+def at_first_sight(cost: float, gap: float, tol: float) -> float:
+    """The work until the gap is ``tol``, from the first evaluation alone: as if the gap had been FIRST_GAP
+    before any work. That is too little where coordinates crawl, and about right where they do not.
+    """
+    if gap >= FIRST_GAP:
+        return inf
+    return cost * log(gap / tol) / log(FIRST_GAP / gap)
 
 
 def remaining(costs: Floats, gaps: Floats, tol: float) -> float:

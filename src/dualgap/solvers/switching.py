@@ -28,13 +28,15 @@ from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..training.solver import AnySolver, Capabilities, Solver, Status, Steps
 from ..training.states import Extended, Extent, Magnitude, NotNegative, Numbers, invariant, state_class
-from .forecasts import Forecast, remaining
+from .forecasts import Forecast, at_first_sight, remaining
 
 TRIAL = 0.2  # a method has a fair trial: this part of what the other one is expected to need,
+TRIAL_SHOWN = 0.07  # or this part where the first gap tells if coordinates crawl,
 GROWTH = 0.5  # and this part of all work before
 MARGIN = 1.5  # the other one must be expected to be so many times cheaper
 MARGIN_BACK = 2.0  # the same for a method that was given up before
 PATIENCE = 2.5  # times what a method of second order is expected to need, before it is doubted
+FAR = 100.0  # the relative gap from which on a point is no start for a method of second order
 LEAST_SAVED = 3e6  # and to save so many nanoseconds: a change may have to compile something
 
 
@@ -91,7 +93,8 @@ class State(NamedTuple):
     def counts(self) -> Counts:
         """The work of all."""
         inner: Counts = self.inner.counts
-        return Counts(*(a + b for a, b in zip(self.before, inner, strict=True)))
+        visits, updates, entries = self.before
+        return Counts(visits + inner.visits, updates + inner.updates, entries + inner.entries)
 
 
 @invariant(State)
@@ -232,14 +235,18 @@ class Switching(Solver[State]):
         margin = MARGIN_BACK if state.changes.visits.size else MARGIN
         if own <= margin * other or own - other <= LEAST_SAVED:
             return state
-        if work < max(TRIAL * other, GROWTH * state.spent):
+        trial = TRIAL_SHOWN if forecast.shows_at_once and state.active == 0 else TRIAL
+        if work < max(trial * other, GROWTH * state.spent):
             return state
         return self._changed(problem, state, gap, own, other)
 
     def _own(self, forecast: Forecast, state: State, gap: float) -> float:
         """The work that the method at work has still to do."""
         if state.active == 0:
-            return remaining(state.ledger.costs, state.ledger.gaps, state.tol)
+            costs, gaps, tol = *state.ledger, state.tol
+            if costs.size == 1 and forecast.shows_at_once:
+                return at_first_sight(float(costs[0]), gap, tol)
+            return remaining(costs, gaps, tol)
         spent = float(state.ledger.costs[-1])
         expected = forecast.prior(self.second.name, float(state.ledger.gaps[0]), state.tol)
         if spent < PATIENCE * expected:
@@ -255,8 +262,10 @@ class Switching(Solver[State]):
         return forecast.prior(name, gap, state.tol)
 
     def _changed(self, problem: Problem, state: State, gap: float, own: float, other: float) -> State:
-        """The other method, from where this one is."""
-        point = self.point(problem, state)
+        """The other method, from where this one is, if that is anywhere: Newton's method takes more steps
+        from coordinates that were far off than from 0 (12 for 7, arcene with the logistic loss).
+        """
+        point = self.point(problem, state) if state.active == 1 or gap < FAR else None
         active = 1 - state.active
         solver = self.solver(active)
         inner = solver.set_target(solver.start(problem, point), state.tol)

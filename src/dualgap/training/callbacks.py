@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ..runtime.compiling import announced_to
 
 if TYPE_CHECKING:  # the command line has callbacks of its own, and shows its help without Numba
-    from ..core.problem import Problem
+    from ..core.problem import Regularised
     from .records import Record
     from .run import Run
     from .solver import AnySolver
@@ -38,7 +38,7 @@ class Callback:
     name: str | None = None
     memory: Memory = None
 
-    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+    def begin(self, problem: Regularised, solver: AnySolver, auto_reason: str) -> None:
         """Called before training begins; ``auto_reason`` says why ``solver="auto"`` chose this solver."""
 
     def __call__(self, record: Record, run: Run) -> Any:
@@ -97,7 +97,7 @@ class Progress(Callback):
         self._status: Any = None
         self._listening = ExitStack()
 
-    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+    def begin(self, problem: Regularised, solver: AnySolver, auto_reason: str) -> None:
         """Show at once that something is going on."""
         if self.live:
             self._show("training")

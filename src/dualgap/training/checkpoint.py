@@ -28,7 +28,7 @@ from .run import FORMAT, Run
 from .states import FlawError, check_state, name_of, registered
 
 if TYPE_CHECKING:
-    from ..core.problem import Problem
+    from ..core.problem import Regularised
     from .records import Record
     from .solver import AnySolver
 
@@ -118,7 +118,7 @@ class Checkpoint(Callback):
         self._saved = time.monotonic()
         self._failing = self._ended = False
 
-    def begin(self, problem: Problem, solver: AnySolver, auto_reason: str) -> None:
+    def begin(self, problem: Regularised, solver: AnySolver, auto_reason: str) -> None:
         """The clock starts."""
         self._saved, self._ended = time.monotonic(), False
 

@@ -8,14 +8,19 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ..core.problem import Certificate, Evaluation, Point, Problem
+from ..core.problem import Certificate, Evaluation, Intercept, Point, Regularised
 from ..runtime.arrays import Floats
 from .run import Value
 
 DualOrigin: TypeAlias = Literal["none", "warm start", "solver", "polish"]
 
 
-def scaled(problem: Problem, point: Point, found: Evaluation) -> Point | None:
+def kept(b: Intercept) -> Intercept:
+    """An intercept, or a copy of K of them, that no solver changes."""
+    return b.copy() if isinstance(b, np.ndarray) and b.ndim else float(b)
+
+
+def scaled(problem: Regularised, point: Point, found: Evaluation) -> Point | None:
     """The point with its dual point scaled down to where a lower bound is surely positive; None where that
     is not known to help.
 
@@ -25,9 +30,9 @@ def scaled(problem: Problem, point: Point, found: Evaluation) -> Point | None:
     if point.beta is None or not np.isfinite(found.dual):
         return None
     strength = problem.bias.strength(problem.lam)
-    square = problem.lam * float(found.w_of_dual @ found.w_of_dual)
+    square = problem.lam * float(np.vdot(found.w_of_dual, found.w_of_dual))
     if 0.0 < strength < np.inf:
-        square += strength * (found.b - problem.bias.centre) ** 2
+        square += strength * float(np.sum(np.square(found.b - problem.bias.centre)))
     linear = found.dual + 0.5 * square
     if not 0.0 < linear < square < np.inf:
         return None
@@ -46,14 +51,15 @@ class Incumbent:
     dual: float = -math.inf
     dual_error: float = 0.0
     w: Floats = field(default_factory=lambda: np.zeros(0))
-    b: float = 0.0
+    b: Intercept = 0.0
     beta: Floats = field(default_factory=lambda: np.zeros(0))
     origin: DualOrigin = "none"  # of the dual point
 
     @classmethod
-    def of_size(cls, n: int, d: int) -> Incumbent:
+    def of(cls, problem: Regularised) -> Incumbent:
         """No point yet."""
-        return cls(w=np.zeros(d), beta=np.zeros(n))
+        source, several = problem.source, problem.scores_per_row
+        return cls(w=np.zeros((source.d, *several)), beta=np.zeros((source.n, *several)))
 
     def see(
         self,
@@ -73,7 +79,7 @@ class Incumbent:
         if merit < self.merit:
             self.merit = merit
             self.primal, self.primal_error = found.primal, found.primal_error
-            self.w, self.b = point.w if owned else point.w.copy(), float(point.b)
+            self.w, self.b = (point.w if owned else point.w.copy()), kept(point.b)
         if found.dual - found.dual_error > self.dual - self.dual_error:
             self.dual, self.dual_error = found.dual, found.dual_error
             beta = np.zeros_like(self.beta) if point.beta is None else point.beta
@@ -92,7 +98,7 @@ class Incumbent:
         """Whether a positive lower bound is known."""
         return self.dual - self.dual_error > 0.0
 
-    def certificate(self, problem: Problem) -> Certificate:
+    def certificate(self, problem: Regularised) -> Certificate:
         """What the two points prove together."""
         return problem.certificate(self.primal, self.primal_error, self.dual, self.dual_error)
 

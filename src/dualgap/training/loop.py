@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ..core.problem import Certificate, Evaluation, Form, Point, Problem
+from ..core.problem import Certificate, Evaluation, Form, Intercept, Point, Regularised
 from ..runtime.arrays import Floats
 from ..runtime.compiling import Stopwatch
 from .callbacks import Callback
-from .incumbent import DualOrigin, Incumbent, scaled
+from .incumbent import DualOrigin, Incumbent, kept, scaled
 from .records import Record
 from .run import FORMAT, Run, Seconds, Value, check_resumable, check_value, copied
 from .schedule import Schedule
@@ -58,7 +58,7 @@ class Settings:
 class Loop:
     """One run under way. Iterating over it trains and yields its records."""
 
-    def __init__(self, solver: AnySolver, problem: Problem, rules: Rules, settings: Settings) -> None:
+    def __init__(self, solver: AnySolver, problem: Regularised, rules: Rules, settings: Settings) -> None:
         self.solver, self.problem, self.rules, self.settings = solver, problem, rules, settings
         self.in_memory = problem.source.in_memory
         self.schedule = Schedule.of(
@@ -68,7 +68,7 @@ class Loop:
             settings.record_every,
             only_every=settings.record_every is not None and settings.validate is not None,
         )
-        self.best = Incumbent.of_size(problem.source.n, problem.source.d)
+        self.best = Incumbent.of(problem)
         self.validated = math.inf  # measure of the last point on held-out rows
         self.news: Evaluation | None = None  # of the present point, until the solver has been told
         self.rows_per_iteration = solver.rows_per_iteration(problem)
@@ -89,7 +89,7 @@ class Loop:
         self.certificate = self.best.certificate(problem)
         self.point = zero  # the solver's own, when it was last evaluated
         self.current = Value.of(evaluation)  # its values
-        self.last: tuple[Floats, float] | None = None  # its w and b, kept for ``output="last"``
+        self.last: tuple[Floats, Intercept] | None = None  # its w and b, kept for ``output="last"``
         if settings.resume is not None:
             self._resume(settings.resume)
         else:
@@ -252,7 +252,7 @@ class Loop:
         return self.problem.certificate(current.primal, current.primal_error, best.dual, best.dual_error)
 
     @property
-    def output(self) -> tuple[Floats, float]:
+    def output(self) -> tuple[Floats, Intercept]:
         """That model: w and b."""
         return (self.best.w, self.best.b) if self.last is None else self.last
 
@@ -329,7 +329,7 @@ class Loop:
         if origin == "solver":
             self.point, self.current = point, Value.of(found)
             if self.settings.output == "last":
-                self.last = point.w if owned else point.w.copy(), float(point.b)
+                self.last = (point.w if owned else point.w.copy()), kept(point.b)
 
     def _trained(self, watch: Stopwatch) -> float:
         elapsed = watch.elapsed()

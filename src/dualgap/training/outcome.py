@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.problem import Certificate, Problem
+import numpy as np
+
+from ..core.problem import AnyProblem, Certificate, Intercept, Point
 from ..runtime.arrays import Floats
 from .incumbent import DualOrigin
 from .records import Record
@@ -24,19 +26,21 @@ class Result:
     dual point beats the trivial one, beta = 0. ``LinearSVC.dual_``, ``Point.beta`` and model files have the
     same scale.
 
+    In a joint problem of K classes ``coef`` has shape (K, d), ``intercept`` (K,) and ``dual`` (n, K).
+
     ``coef`` and ``intercept`` are the best model seen, or with ``output="last"`` the solver's own last one,
     and ``certificate`` is about these.
     """
 
     coef: Floats
-    intercept: float
+    intercept: Intercept
     dual: Floats | None
     certificate: Certificate
     trace: list[Record]
     reason: Reason
     converged: bool
     solver: AnySolver
-    problem: Problem
+    problem: AnyProblem
     run: Run  # all that is needed to go on: ``fit(..., resume=outcome.run)``
     dual_origin: DualOrigin = (
         "none"  # whose dual point the bound is: the solver's own, or improved by dual sweeps
@@ -47,6 +51,12 @@ class Result:
     story: Sequence[str] = ()  # what ``solver="auto"`` changed on the way
 
     @property
+    def point(self) -> Point:
+        """The model and the dual point, as the problem evaluates them."""
+        w = self.coef if self.coef.ndim == 1 else np.ascontiguousarray(self.coef.T)
+        return Point(w, self.intercept, self.dual)
+
+    @property
     def visits(self) -> int:
         """Visits of rows."""
         return int(self.run.state.counts.visits)
@@ -54,7 +64,8 @@ class Result:
     @property
     def epochs(self) -> float:
         """Visits over the number of rows with positive weight."""
-        return self.visits / self.problem.epoch_size
+        rows: int = self.problem.epoch_size
+        return self.visits / rows
 
     @property
     def seconds(self) -> Seconds:
@@ -67,7 +78,7 @@ class Result:
     @property
     def remark(self) -> str:
         """A sentence about a model that a user would not expect, or nothing."""
-        if self.converged or self.coef.any() or self.intercept != 0.0 or not self.trace:
+        if self.converged or self.coef.any() or np.any(self.intercept) or not self.trace:
             return ""
         if "validation" in self.trace[-1].measures:
             return (

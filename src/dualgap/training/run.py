@@ -9,8 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from ..core.losses import LOSSES
-from ..core.problem import Evaluation, Identity, Problem
+from ..core.losses import every_loss
+from ..core.problem import Evaluation, Identity, Regularised
 from ..runtime.arrays import Floats
 from ..runtime.compiling import Elapsed
 from ..runtime.errors import InputError
@@ -86,9 +86,9 @@ class Run(NamedTuple):
     solver: str  # the solver with its options, as Python would write it
     problem: Identity
     state: Any  # the solver's
-    w: Annotated[Floats, Numbers(shape=("d",))]  # the best primal point so far
-    b: float
-    beta: Annotated[Floats, Numbers(shape=("n",))]  # the best dual point so far
+    w: Annotated[Floats, Numbers(shape=("d",), several=True)]  # the best primal point so far
+    b: Annotated[float, Numbers(several=True)]
+    beta: Annotated[Floats, Numbers(shape=("n",), several=True)]  # the best dual point so far
     value: Value  # of these two
     current: Value  # of the solver's own point, when it was last evaluated
     timetable: Timetable
@@ -140,7 +140,7 @@ def _taken_apart(identity: str) -> tuple[str, list[str]]:
     return identity.partition("(")[0], re.findall(r"\w+=[^,()]+", identity)
 
 
-def _problem_difference(then: Identity, problem: Problem) -> str:
+def _problem_difference(then: Identity, problem: Regularised) -> str:
     """What tells the problem of a run from one at hand, or nothing. Lam depends on the number of rows."""
     now = problem.identity
     if then.data != now.data:
@@ -167,12 +167,12 @@ def _bias_spelt(written: str) -> str:
 def _spelt(written: str) -> str:
     """A loss or a bias as a user names it, from what Python would write: ``huber:threshold=2``."""
     name, _, rest = written.rstrip(")").partition("(")
-    known = _BIASES | {loss.__name__: key for key, loss in LOSSES.items()}
+    known = _BIASES | {loss.__name__: key for key, loss in every_loss().items()}
     parameters = ",".join(part.strip().removesuffix(".0") for part in rest.split(",") if part.strip())
     return f"{known.get(name, name)}{':' * bool(parameters)}{parameters}"
 
 
-def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
+def check_resumable(run: Run, solver: AnySolver, problem: Regularised) -> None:
     """Refuse to resume a run of another version, solver or problem, and say what differs.
 
     That the data are the same is only as sure as a digest of samples; `check_value` looks at all of them.
@@ -188,7 +188,8 @@ def check_resumable(run: Run, solver: AnySolver, problem: Problem) -> None:
     if what:
         raise InputError(f"resume: the run was trained with {what}; {_REMEDY}")
     source = problem.source
-    extent = Extent(source.n, source.d, source.epoch_size, source.weight if source.in_memory else None)
+    weight = source.weight if source.in_memory else None
+    extent = Extent(source.n, source.d, source.epoch_size, weight, problem.scores_per_row)
     try:
         check_state(run, run._replace(state=solver.fresh_like(problem, run.state)), extent)
     except FlawError as flaw:

@@ -8,7 +8,9 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from typing import TypeAlias
 
-from ..core.problem import Problem
+import numpy as np
+
+from ..core.problem import Regularised
 from ..runtime.errors import InputError
 from .callbacks import Callback, stop_reason
 from .interruption import CtrlC
@@ -29,7 +31,7 @@ Running: TypeAlias = Generator[Record, None, Result]
 
 def solve(
     solver: AnySolver,
-    problem: Problem,
+    problem: Regularised,
     rules: Rules,
     settings: Settings,
     callbacks: Sequence[Callback] = (),
@@ -51,7 +53,7 @@ def finished(run: Running) -> Result:
 
 def running(
     solver: AnySolver,
-    problem: Problem,
+    problem: Regularised,
     rules: Rules,
     settings: Settings,
     callbacks: Sequence[Callback],
@@ -96,9 +98,9 @@ def running(
     w, b = loop.output
     certificate = problem.in_form(loop.output_certificate, settings.form)
     return Result(
-        coef=w,
+        coef=w if w.ndim == 1 else np.ascontiguousarray(w.T),
         intercept=b,
-        dual=problem.bias.feasible(beta, problem.source.weight) if beta.any() else None,
+        dual=problem.feasible(beta) if beta.any() else None,
         certificate=certificate,
         trace=trace,
         reason=reason,

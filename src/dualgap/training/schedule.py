@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..core.problem import Problem
+from ..core.problem import Regularised
 from ..runtime.counts import Counts
 from .solver import AnySolver, Status
 from .states import Magnitude, state_class
@@ -44,10 +44,10 @@ class Size(NamedTuple):
     epoch_size: int  # rows of positive weight: that many visits are an epoch
 
     @classmethod
-    def of(cls, problem: Problem) -> Size:
+    def of(cls, problem: Regularised) -> Size:
         """The size of a problem."""
-        source = problem.source
-        return cls(source.n, source.d, source.nnz, problem.epoch_size)
+        source, (several,) = problem.source, problem.scores_per_row or (1,)
+        return cls(source.n, source.d * several, source.nnz * several, problem.epoch_size)
 
     @property
     def epoch(self) -> Counts:
@@ -100,12 +100,13 @@ class Schedule(NamedTuple):
 
     @classmethod
     def of(
-        cls, solver: AnySolver, problem: Problem, tol: float, every: int | None, only_every: bool
+        cls, solver: AnySolver, problem: Regularised, tol: float, every: int | None, only_every: bool
     ) -> Schedule:
         """The schedule of a run."""
         sweeps = solver.dual_sweeps  # each costs about three evaluations, and the result another one
         factor = 2.0 + 3.0 * sweeps if sweeps else 1.0
         can = solver.capabilities
+        factor *= can.evaluation_cost
         return cls(Size.of(problem), tol, can.estimates_gap, can.in_epochs, factor, every, only_every)
 
     @property

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
-from ..core.problem import Evaluation, Point, Problem
+from ..core.problem import AnyProblem, Evaluation, Intercept, Point
 from ..runtime.arrays import Floats
 from ..runtime.counts import Counts
 from ..runtime.options import check_options
@@ -63,6 +63,7 @@ class Capabilities(NamedTuple):
     in_epochs: bool = False  # its points are best where an epoch ends
     estimates_gap: bool = False  # its steps may say "target_expected"
     evaluated_steps: bool = False  # its steps say "required": each begins with an evaluation
+    evaluation_cost: float = 1.0  # of an evaluation, in units of the solver's own work on as many entries
     own_stops: tuple[str, ...] = ()  # options that end a run by a rule of its own
 
 
@@ -77,7 +78,9 @@ class Preset(NamedTuple):
 class Steps(Protocol[S]):
     """What works on a state: a solver, or a solver together with the threads and files that it has open."""
 
-    def step(self, problem: Problem, state: S, budget: int, news: Evaluation | None) -> tuple[S, Status]: ...
+    def step(
+        self, problem: AnyProblem, state: S, budget: int, news: Evaluation | None
+    ) -> tuple[S, Status]: ...
 
 
 @dataclass(frozen=True)
@@ -105,11 +108,11 @@ class Solver(ABC, Generic[S]):
     # What every solver has.
 
     @abstractmethod
-    def start(self, problem: Problem, warm: Point | None) -> S:
+    def start(self, problem: AnyProblem, warm: Point | None) -> S:
         """The first state, at a starting point if one is given and of use."""
 
     @abstractmethod
-    def step(self, problem: Problem, state: S, budget: int, news: Evaluation | None) -> tuple[S, Status]:
+    def step(self, problem: AnyProblem, state: S, budget: int, news: Evaluation | None) -> tuple[S, Status]:
         """Work for ``budget`` visits of rows, or less where a pause is worth while.
 
         A solver may exceed the budget by what it cannot cut (a batch, a cut, a step of Newton). It must make
@@ -118,7 +121,7 @@ class Solver(ABC, Generic[S]):
         """
 
     @abstractmethod
-    def point(self, problem: Problem, state: S) -> Point:
+    def point(self, problem: AnyProblem, state: S) -> Point:
         """The solver's present output."""
 
     # Hooks: what a solver may add. Each says when it is called.
@@ -126,16 +129,16 @@ class Solver(ABC, Generic[S]):
     def check_together(self) -> None:
         """Refuse options that do not go together; called when a solver is made, after the ranges."""
 
-    def check(self, problem: Problem, visits: float) -> None:
+    def check(self, problem: AnyProblem, visits: float) -> None:
         """Refuse options that do not suit the data, or a run of that many visits; called before ``start``."""
 
-    def plan(self, problem: Problem, tol: float) -> list[str]:
+    def plan(self, problem: AnyProblem, tol: float) -> list[str]:
         """What the solver's theory promises for this problem, in sentences; called by ``plan`` instead of
         training.
         """
         return [f"{self.name} has no useful bound on its steps; it stops when its certificate proves the gap"]
 
-    def resolved(self, problem: Problem) -> AnySolver:
+    def resolved(self, problem: AnyProblem) -> AnySolver:
         """The solver that trains on this problem, usually this one; called once the problem is known."""
         return self
 
@@ -145,11 +148,11 @@ class Solver(ABC, Generic[S]):
         """
         return self
 
-    def fresh_like(self, problem: Problem, state: Any) -> S:
+    def fresh_like(self, problem: AnyProblem, state: Any) -> S:
         """A first state that has the parts of a given one, whatever that is; called when a run is resumed."""
         return self.start(problem, None)
 
-    def story(self, problem: Problem, state: S) -> list[str]:
+    def story(self, problem: AnyProblem, state: S) -> list[str]:
         """What the solver has decided on the way, in sentences; called when a run has ended."""
         return []
 
@@ -159,11 +162,11 @@ class Solver(ABC, Generic[S]):
         """
         return state
 
-    def opened(self, problem: Problem, state: S) -> AbstractContextManager[Steps[S]]:
+    def opened(self, problem: AnyProblem, state: S) -> AbstractContextManager[Steps[S]]:
         """What the loop calls ``step`` of, for as long as it trains; threads and files are open within."""
         return nullcontext(self)
 
-    def rows_per_iteration(self, problem: Problem) -> int:
+    def rows_per_iteration(self, problem: AnyProblem) -> int:
         """Visits of rows in one iteration of the algorithm, such as a batch; 0 where that is no fixed
         number. Records are counted and asked for in iterations by it.
         """
@@ -174,7 +177,7 @@ class Solver(ABC, Generic[S]):
         """How many sweeps over the rows `improve_dual` makes; the schedule counts their cost."""
         return 0
 
-    def improve_dual(self, problem: Problem, beta: Floats, b: float, visits: int) -> Floats | None:
+    def improve_dual(self, problem: AnyProblem, beta: Floats, b: Intercept, visits: int) -> Floats | None:
         """A dual point at least as good as ``beta``; called by the loop once an epoch at most, and in the
         end.
         """
@@ -187,11 +190,11 @@ class Solver(ABC, Generic[S]):
         """The same duals under a bias centred at the present one, and that bias."""
         raise NotImplementedError(f"{self.name} cannot move its bias")
 
-    def recompute_primal(self, problem: Problem, state: S) -> S:
+    def recompute_primal(self, problem: AnyProblem, state: S) -> S:
         """The state with w(beta) computed anew, so that rounding errors do not accumulate."""
         return state
 
-    def take_news(self, problem: Problem, state: S, news: Evaluation) -> S:
+    def take_news(self, problem: AnyProblem, state: S, news: Evaluation) -> S:
         """The state after an evaluation, but for w and b: its scores tell which rows are worth a visit."""
         return state
 

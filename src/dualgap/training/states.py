@@ -37,7 +37,8 @@ class Numbers(NamedTuple):
     words: bool = False  # of a random generator: 32 bits each, and not all of them 0
     fixed: bool = False  # the same throughout a run: that of a fresh state
     scalar: bool = False  # a single number, and no array
-    shape: tuple[str | None, ...] | None = None  # of "n", "d" and None (any); else that of a fresh state
+    shape: tuple[str | None, ...] | None = None  # of "n", "d", "K" and None (any); else that of a fresh state
+    several: bool = False  # there are K times as many, in a last dimension, in a joint problem
 
 
 WHOLE, FINITE = Numbers(0, MOST, whole=True, scalar=True), Numbers()
@@ -72,10 +73,11 @@ class Extent(NamedTuple):
     d: int
     epoch_size: int
     weight: Floats | None  # of the rows; None where they are on disk
+    several: tuple[int, ...] = ()  # the shape of a row's scores: (K,) in a joint problem
 
     def size_of(self, name: str) -> int:
-        """The length of an array that has a number for each row ("n") or column ("d")."""
-        return {"n": self.n, "d": self.d}[name]
+        """The length of an array that has a number for each row ("n"), column ("d") or class ("K")."""
+        return {"n": self.n, "d": self.d}[name] if name != "K" else self.several[0]
 
     def distinct_rows(self, rows: Any) -> bool:
         """Whether these are numbers of different rows, all of positive weight."""
@@ -199,6 +201,7 @@ def _check_field(value: Any, fresh: Any, kind: Any, extent: Extent | None, path:
 
 
 def _check_numbers(value: Any, fresh: Any, kind: Numbers, extent: Extent | None, path: str) -> None:
+    kind = _for_problem(kind, value, extent)
     if isinstance(value, np.ndarray) == kind.scalar:
         raise FlawError(f"{path} is {_shown(value)}, and must be {'a number' if kind.scalar else 'an array'}")
     if kind.scalar:
@@ -226,6 +229,16 @@ def _check_numbers(value: Any, fresh: Any, kind: Numbers, extent: Extent | None,
         raise FlawError(f"{path} is {value}, and must be {fresh}")
 
 
+def _for_problem(kind: Numbers, value: Any, extent: Extent | None) -> Numbers:
+    """The kind of numbers of which a joint problem has ``several``, in the problem at hand; where none is,
+    either will do.
+    """
+    joint = isinstance(value, np.ndarray) if extent is None else bool(extent.several)
+    if not kind.several or not joint:
+        return kind
+    return kind._replace(scalar=False, shape=(*(kind.shape or ()), "K"))
+
+
 def _check_shape(value: Any, fresh: Any, kind: Numbers, extent: Extent | None, path: str) -> None:
     """Dtype and shape are those of a fresh state, unless the kind says otherwise."""
     if fresh is not None and value.dtype != fresh.dtype:
@@ -233,7 +246,9 @@ def _check_shape(value: Any, fresh: Any, kind: Numbers, extent: Extent | None, p
     if not (value.flags.c_contiguous and value.flags.aligned and value.dtype.isnative):
         raise FlawError(f"{path} does not lie in memory as kernels want it")
     shape = None if fresh is None else fresh.shape
-    if kind.shape is not None and extent is not None and value.ndim == len(kind.shape):
+    if kind.shape is not None and extent is not None:
+        if value.ndim != len(kind.shape):
+            raise FlawError(f"{path} has {value.ndim} dimensions, and must have {len(kind.shape)}")
         pairs = zip(kind.shape, value.shape, strict=True)
         shape = tuple(size if name is None else extent.size_of(name) for name, size in pairs)
     if shape is not None and value.shape != shape:

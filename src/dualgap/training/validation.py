@@ -9,13 +9,14 @@ views of the same stored rows, each with weight 0 for the rows of the other: not
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..core.bias import ExactBias
-from ..core.losses import Loss
-from ..core.measures import break_even, error_rate
-from ..core.problem import Point, Problem
+from ..core.losses import JOINT
+from ..core.measures import break_even, class_error_rate, error_rate
+from ..core.problem import Point, make_problem
 from ..data.sources import View
 from ..runtime.errors import InputError
 
@@ -32,14 +33,18 @@ class Validation:
     """A measure of models on held-out rows: the smaller, the better.
 
     ``metric`` is "loss" (the mean loss), "error" (the share of rows predicted wrong) or "break-even" (1 less
-    the break-even point, where precision equals recall). The latter two are for targets of -1 and +1.
+    the break-even point, where precision equals recall). The latter two are for classes; a break-even point
+    is that of two of them. ``classes`` is K for a joint loss.
     """
 
     source: View
-    loss: Loss
+    loss: Any
     metric: str = "loss"
+    classes: int | None = None
 
     def __post_init__(self) -> None:
+        if self.metric == "break-even" and self.loss.task == JOINT:
+            raise InputError("metric='break-even' is for a single score a row; stop by 'loss' or 'error'")
         if self.metric == "break-even" and not self.source.weight[self.source.y > 0.0].any():
             raise InputError(
                 "metric='break-even': no held-out row is of the positive class; hold out others, or stop by "
@@ -48,15 +53,16 @@ class Validation:
 
     def __call__(self, point: Point) -> float:
         """The measure of the model ``(point.w, point.b)``."""
-        problem = Problem(self.source, self.loss, 0.0, ExactBias())
+        problem = make_problem(self.source, self.loss, 0.0, ExactBias(), self.classes)
         if self.metric == "loss":
-            return problem.mean_loss(point.w, point.b)
+            mean: float = problem.mean_loss(point.w, point.b)
+            return mean
         y, weight = self.source.y, self.source.weight
         scores = problem.evaluate(Point(point.w, point.b, None)).scores
         if not np.isfinite(scores).all():  # the run diverges: no model is worse
             return np.inf
         if self.metric == "error":
-            return error_rate(y, scores, weight)
+            return (error_rate if scores.ndim == 1 else class_error_rate)(y, scores, weight)
         return 1.0 - break_even(y > 0.0, scores, weight)
 
 

@@ -83,7 +83,7 @@ def test_equations_by_rows_and_by_columns_agree(strength: float) -> None:
     Z = np.column_stack([X, np.full(7, lift)])
     right = Z.T @ (h * t) - slope
     expected = np.linalg.solve(np.diag(ridge) + Z.T @ (h[:, None] * Z), right)
-    hessians = Hessians(X, ridge, lift, dense=True)
+    hessians = Hessians(view(X, t).batch, None, ridge, lift)
     by_columns = hessians.equations(h)
     assert by_columns is not None
     np.testing.assert_allclose(by_columns(t, slope), expected, rtol=1e-9)
@@ -99,7 +99,8 @@ def test_sparse_rows_that_store_every_entry_are_worked_on_as_dense_ones() -> Non
         hessians = Hessians.of(Problem(view_of_all, make_loss("hinge"), 1.0))
         assert hessians.sparse is not dense
         assert sp.issparse(hessians.X) is not dense
-        other = Hessians(rows, hessians.ridge, hessians.lift, dense=True).factorised(h[: rows.shape[0]])
+        batch = view(rows, np.ones(rows.shape[0])).batch
+        other = Hessians(batch, None, hessians.ridge, hessians.lift).factorised(h[: rows.shape[0]])
         found, r = hessians.factorised(h[: rows.shape[0]]), rng.normal(size=101) * hessians.lift
         assert found is not None and other is not None  # noqa: PT018
         np.testing.assert_allclose(found(r), other(r), rtol=1e-9)

@@ -5,16 +5,27 @@ Nothing outside this package asks which loss it has.
 
 from __future__ import annotations
 
-from .contract import Loss
+from .contract import JOINT, Loss
 from .functions import boxed, clip, soft
 from .logistic import Logistic, log1p, logistic_dual, sigmoid
 from .margin import HardMargin, Hinge, ModifiedHuber, SmoothHinge, SquaredHinge
-from .registry import LOSSES, checked, loss_named, make_loss, parameters_of
+from .registry import (
+    LOSSES,
+    NAMES,
+    checked,
+    every_loss,
+    joint_losses,
+    loss_named,
+    make_loss,
+    parameters_of,
+)
 from .regression import Absolute, EpsilonInsensitive, Huber, Squared, SquaredEpsilonInsensitive
 from .smoothing import smoothed_curvature, smoothed_dual
 
 __all__ = [
+    "JOINT",
     "LOSSES",
+    "NAMES",
     "Absolute",
     "EpsilonInsensitive",
     "HardMargin",
@@ -30,6 +41,8 @@ __all__ = [
     "boxed",
     "checked",
     "clip",
+    "every_loss",
+    "joint_losses",
     "log1p",
     "logistic_dual",
     "loss_named",

@@ -69,6 +69,8 @@ from ...runtime.jit import kernel_type
 
 C = TypeVar("C", bound=type)
 
+JOINT = "classes"  # the task of joint losses of K scores a row, which have a contract of their own
+
 _DEFAULTS: dict[str, Any] = {
     "margin": math.nan,
     "quadratic": False,

@@ -36,28 +36,45 @@ _ALIASES: dict[str, tuple[str, dict[str, float]]] = {
     "squared-error": ("squared", {"scale": 0.5}),  # scikit-learn has (s - y)^2 / 2
     "absolute-error": ("absolute", {}),
     "perceptron": ("hinge", {"margin": 0.0}),
+    "softmax": ("multinomial", {}),
+    "cross-entropy": ("multinomial", {}),
 }
-_ABSENT = ("crammer-singer", "exponential", "gamma", "pinball", "poisson", "quantile", "tweedie")
+_ABSENT = ("exponential", "gamma", "pinball", "poisson", "quantile", "tweedie")
+
+_JOINT_NAMES = ("multinomial", "crammer-singer")
+NAMES = (*LOSSES, *_JOINT_NAMES)
+
+
+def joint_losses() -> dict[str, type[Any]]:
+    """The joint losses of K classes by name. They are imported when they are asked for."""
+    from ..joint.losses import CrammerSinger, Multinomial
+
+    return dict(zip(_JOINT_NAMES, (Multinomial, CrammerSinger), strict=True))
+
+
+def every_loss() -> dict[str, type[Any]]:
+    """All losses by name, the joint ones last."""
+    return {**LOSSES, **joint_losses()}
 
 
 def make_loss(spec: str | Loss) -> Loss:
     """A loss from its name (``"hinge"``) or name and parameters (``"huber:threshold=2"``); a loss as it is.
 
-    Names may be written with underscores, as scikit-learn does.
+    Names may be written with underscores, as scikit-learn does. A joint loss is a `JointLoss`.
     """
     if not isinstance(spec, str):
-        if type(spec) not in LOSSES.values():
-            raise InputError(f"loss={shown(spec)} is not a loss; {nearest(str(spec), LOSSES)}")
+        if type(spec) not in LOSSES.values() and type(spec) not in joint_losses().values():
+            raise InputError(f"loss={shown(spec)} is not a loss; {nearest(str(spec), NAMES)}")
         return checked(spec)
     given, _, rest = spec.partition(":")
     name, parameters = given.replace("_", "-"), {}
     if name in _ALIASES:
         name, parameters = _ALIASES[name][0], dict(_ALIASES[name][1])
     if name in _ABSENT:
-        raise InputError(f"the loss {given!r} is not offered; there are: {', '.join(sorted(LOSSES))}")
-    if name not in LOSSES:
-        raise InputError(f"unknown loss {shown(given)}; {nearest(name, LOSSES)}")
-    cls = LOSSES[name]
+        raise InputError(f"the loss {given!r} is not offered; there are: {', '.join(sorted(NAMES))}")
+    if name not in NAMES:
+        raise InputError(f"unknown loss {shown(given)}; {nearest(name, NAMES)}")
+    cls = LOSSES[name] if name in LOSSES else joint_losses()[name]
     for part in filter(None, rest.split(",")):
         key, equals, text = part.partition("=")
         if not parameters_of(cls):
@@ -77,7 +94,7 @@ def make_loss(spec: str | Loss) -> Loss:
 
 def loss_named(name: str, parameters: dict[str, float]) -> Loss:
     """A loss from what a model keeps of it. It may be a hard margin, which training makes of another loss."""
-    if name not in LOSSES:
+    if name not in NAMES:
         for cls in LOSSES.values():
             limit: Loss | None = cls().hard_margin
             if limit is not None and limit.name == name:

@@ -19,16 +19,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ...core.problem import Problem
-from ...data.rows import CSR, Rows, as_matrix, row_count
+from ...data.rows import CSR, Batch, Rows, as_matrix, row_count
 from ...runtime.arrays import Floats
 
 FLOPS = 15.0  # of BLAS in the time in which a pass reads an entry
+DENSE_SHARE = 0.2  # of what a sparse entry costs a pass, for an entry of dense rows
 SPARSE_PAIR = 20.0  # entries that a pass reads in the time of one product in a sparse A' A
-BLOCK = 4096  # rows at a time
+BLOCK = 4096  # rows at a time, at most
+CACHED = 2**15  # entries of a block that stays in the cache
 # Sparse rows with so large a part of their entries stored are made dense, if they have so many: BLAS is then
 # much the faster, and text that stores every entry behaves as the same numbers in an array do.
 DENSE, LEAST_DENSE, MOST_DENSE = 0.25, 2**14, 2**25
@@ -38,11 +39,16 @@ Equations = Callable[[Floats, Floats], Floats]  # of t and slope
 
 
 def cost(rows: int, entries: int, d: int, sparse: bool) -> float:
-    """What the factors cost, in entries that a pass would read meanwhile."""
+    """What the factors cost, in entries that a pass over sparse rows would read meanwhile."""
     size, other = (d, rows) if d <= rows else (rows, d)
     pairs = entries * entries / max(1, rows) if d <= rows else 0.0  # inner products of rows are made once
     gram = SPARSE_PAIR * pairs if sparse else size * size * other / FLOPS if d <= rows else 0.0
     return gram + size**3 / (3.0 * FLOPS)
+
+
+def in_entries(price: float, sparse: bool) -> int:
+    """A price in entries of the rows at hand, for the counts of work."""
+    return int(price if sparse else price / DENSE_SHARE)
 
 
 def works_dense(rows: Rows, d: int) -> bool:
@@ -58,26 +64,30 @@ class Hessians:
     bias.
     """
 
-    def __init__(self, X: Any, ridge: Floats, lift: float, dense: bool) -> None:
-        self._X, self.ridge, self.lift = X, ridge, lift
-        self.n, self.d = X.shape
-        self.sparse = not dense
+    def __init__(self, batch: Batch, chosen: Any, ridge: Floats, lift: float) -> None:
+        self._rows, self._chosen, self.ridge, self.lift = batch.rows, chosen, ridge, lift
+        self.n, self.d = batch.y.size if chosen is None else chosen.size, ridge.size - 1
+        self.sparse = not works_dense(batch.rows, self.d)
 
     @classmethod
-    def of(cls, problem: Problem, rows: Any = slice(None)) -> Hessians:
-        """Those of some rows of a problem."""
+    def of(cls, problem: Problem, chosen: Any = None) -> Hessians:
+        """Those of all rows of a problem, or of chosen ones."""
         strength = problem.bias.strength(problem.lam)
         lift = 0.0 if strength == np.inf else 1.0  # without a bias its number stays 0
         ridge = np.append(np.full(problem.source.d, problem.lam), strength if strength < np.inf else 1.0)
-        stored, d = problem.source.batch.rows, problem.source.d
-        return cls(as_matrix(stored, d)[rows], ridge, lift, works_dense(stored, d))
+        return cls(problem.source.batch, chosen, ridge, lift)
+
+    @cached_property
+    def _X(self) -> Any:
+        """The rows as they are, or made dense. Made when needed: SciPy copies the columns of sparse ones."""
+        X: Any = as_matrix(self._rows, self.d)
+        X = X if self._chosen is None else X[self._chosen]
+        return X.toarray() if isinstance(self._rows, CSR) and not self.sparse else X
 
     @cached_property
     def X(self) -> Any:
         """The rows in float64."""
-        stored: Any = self._X
-        made_dense = sp.issparse(stored) and not self.sparse
-        return (stored.toarray() if made_dense else stored).astype(np.float64, copy=False)
+        return self._X.astype(np.float64, copy=False)
 
     def scores(self, w: Floats, b: float) -> Floats:
         """``Z (w, b)``."""
@@ -98,8 +108,7 @@ class Hessians:
     def factorised(self, h: Floats) -> Solve | None:
         """What solves ``(diag(ridge) + Z' diag(h) Z) v = r``; None where rounding leaves no factors."""
         if self.d <= self.n:
-            curved = np.flatnonzero(h)
-            return self._by_columns(curved, np.sqrt(h[curved]))
+            return self.by_columns(*roots(h))
         solve, zero = self._by_rows(h), np.zeros(self.n)
         return None if solve is None else lambda r: solve(zero, -r)
 
@@ -108,17 +117,20 @@ class Hessians:
         are fewer, rows or columns; None where rounding leaves no factors.
         """
         if self.d <= self.n:
-            curved = np.flatnonzero(h)
-            solve = self._by_columns(curved, np.sqrt(h[curved]))
+            solve = self.by_columns(*roots(h))
             return None if solve is None else lambda t, slope: solve(self.moment(h * t) - slope)
         return self._by_rows(h)
 
-    def _by_columns(self, curved: Any, root: Floats) -> Solve | None:
+    def by_columns(self, rows: Any, root: Floats) -> Solve | None:
+        """What solves ``(diag(ridge) + sum of root^2 z z') v = r`` over some rows, or all where ``rows`` is
+        None; None where rounding leaves no factors.
+        """
         d, lift = self.d, self.lift
         matrix = np.zeros((d + 1, d + 1))
-        for first in range(0, curved.size, BLOCK):
-            part = slice(first, first + BLOCK)
-            A = self._scaled(curved[part], root[part])
+        block = min(BLOCK, max(CACHED // d, 4 * d))
+        for first in range(0, root.size, block):
+            part = slice(first, first + block)
+            A = self._scaled(part if rows is None else rows[part], root[part])
             gram = A.T @ A
             matrix[:d, :d] += gram.toarray() if self.sparse else gram
             matrix[d, :d] += lift * (A.T @ root[part])
@@ -156,11 +168,17 @@ class Hessians:
 
     def _scaled(self, curved: Any, root: Floats) -> Any:
         """Some rows, each times a number."""
-        A = self.X[curved]
+        A = self._X[curved]  # no copy of a slice of dense rows
         if self.sparse:
             A.data = A.data * np.repeat(root, np.diff(A.indptr))
             return A
         return A * root[:, None]
+
+
+def roots(h: Floats) -> tuple[Any, Floats]:
+    """The rows of h > 0, None for all of them, and the square roots of h there."""
+    rows = np.flatnonzero(h)
+    return (None, np.sqrt(h)) if rows.size == h.size else (rows, np.sqrt(h[rows]))
 
 
 def cholesky(matrix: Floats) -> Solve | None:

@@ -33,7 +33,7 @@ from ...runtime.threads import blas_threads
 from ...training.solver import Capabilities, Solver, Status, Steps
 from ...training.states import state_class
 from ...training.stopping import Reason
-from .direct import Equations, Hessians, cost
+from .direct import Equations, Hessians, cost, in_entries
 
 TO_BOUNDARY = 0.99  # the part of the way to the nearest bound that a step may go
 NO_ROOM = 1e-20  # between a dual and a bound that it has met up to rounding; duals are of the order of 1
@@ -64,6 +64,12 @@ def present(problem: Problem) -> Any:
     """The rows of positive weight: an index of all, or of some."""
     weight = problem.source.weight
     return slice(None) if weight.all() else np.flatnonzero(weight)
+
+
+def hessians_of(problem: Problem) -> Hessians:
+    """Those of the rows of positive weight."""
+    weight = problem.source.weight
+    return Hessians.of(problem, None if weight.all() else np.flatnonzero(weight))
 
 
 class Box(NamedTuple):
@@ -147,13 +153,13 @@ class InteriorPoint(Solver[State]):
     @contextmanager
     def _opened(self, problem: Problem) -> Iterator[Steps[State]]:
         with blas_threads(problem.source.threads):
-            yield _Opened(Hessians.of(problem, present(problem)))
+            yield _Opened(hessians_of(problem))
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """One step, whatever the budget."""
-        return _Opened(Hessians.of(problem, present(problem))).step(problem, state, budget, news)
+        return _Opened(hessians_of(problem)).step(problem, state, budget, news)
 
     def point(self, problem: Problem, state: State) -> Point:
         """The point, with the sum of the ramps' duals for each row."""
@@ -180,7 +186,7 @@ class _Opened:
         counts = Counts(
             state.counts.visits + 3 * problem.epoch_size,
             state.counts.updates + 1,
-            state.counts.entries + 8 * source.nnz + int(price),
+            state.counts.entries + 8 * source.nnz + in_entries(price, hessians.sparse),
         )
         if step is None:
             reason = Reason("stalled", "the Hessian cannot be factorised any more; try another solver")

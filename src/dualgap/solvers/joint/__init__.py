@@ -1,0 +1,1 @@
+"""Solvers of joint problems of K classes."""
