@@ -85,7 +85,7 @@ def remarks() -> tuple[str, ...]:
     """What differs from the paper."""
     return (
         "Covertype is run to 1e-2 only: the paper's 712,648 epochs of 6.9 million entries would take days. "
-        "Large stand-ins are run to 1e-4, the others to 1e-5; epochs grow like 1/epsilon.",
+        "Large and generated stand-ins are run to 1e-4, the rest to 1e-5; epochs grow like 1/epsilon.",
         "f is raised fourfold until the epochs do not fall any more; on Adult and Covertype it is left at 2, "
         "as a run takes long there.",
         "Epochs depend on the random permutations; a percent or two from seed to seed is usual.",
