@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Part, Report, Table, sooner, verdict_on
+from ..report import Cell, Claim, Curve, Figure, Panel, Part, Report, Table, sooner, verdict_on
 from ..sets import Rows
 
 C = 1.0
@@ -42,28 +42,7 @@ def run(lab: Lab) -> Report:
         single, multiple = (float(str(row[-1])) for row in table[-2:])
         slower.append(sooner(single, multiple))
         panels.append(Panel(rows.name, "epochs", "distance from the optimum", curves, "log", "log"))
-    claims = (
-        verdict_on(
-            "|w| <= 1/sqrt(lam) is achieved without a projection, almost always after one pass",
-            inside,
-            "; ".join(f"{row[0]}, {row[1]}: {row[2]:.3g} of {row[4]:.3g}" for row in table),
-        ),
-        verdict_on(
-            "after complete epochs the dual variables are feasible: L is a lower bound of the optimum",
-            below,
-            "; ".join(f"{row[0]}, {row[1]}: L is at most {row[5]:.4f} of the optimum" for row in table),
-        ),
-        verdict_on(
-            "the gap between J and L vanishes in the course of the epochs",
-            shrinking,
-            "; ".join(f"{row[0]}, {row[1]}: {row[6]:.3g} to {row[7]:.3g}" for row in table),
-        ),
-        verdict_on(
-            "multiple updates make L grow more slowly: SGD-m needs more epochs than SGD-s to the same gap",
-            slower,
-            "; ".join(f"{row[0]}, {row[1]}: a gap of {row[7]:.3g} in the end" for row in table),
-        ),
-    )
+    claims = _claims(table, inside, below, shrinking, slower)
     header = ("data", "solver", "|w| after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*")
     return Report(
         claims,
@@ -108,3 +87,34 @@ def _traced(lab: Lab, rows: Rows, solver: str, epochs: int) -> dict[str, list[fl
     key = {"propositions": rows.name, "rows": rows.n, "solver": solver, "epochs": epochs, "C": C}
     found: dict[str, list[float]] = lab.once(key, measure)
     return found
+
+
+def _claims(
+    table: list[list[Cell]],
+    inside: list[bool],
+    below: list[bool],
+    shrinking: list[bool],
+    slower: list[Part],
+) -> tuple[Claim, ...]:
+    return (
+        verdict_on(
+            "|w| <= 1/sqrt(lam) is achieved without a projection, almost always after one pass",
+            inside,
+            "; ".join(f"{row[0]}, {row[1]}: {row[2]:.3g} of {row[4]:.3g}" for row in table),
+        ),
+        verdict_on(
+            "after complete epochs the dual variables are feasible: L is a lower bound of the optimum",
+            below,
+            "; ".join(f"{row[0]}, {row[1]}: L is at most {row[5]:.4f} of the optimum" for row in table),
+        ),
+        verdict_on(
+            "the gap between J and L vanishes in the course of the epochs",
+            shrinking,
+            "; ".join(f"{row[0]}, {row[1]}: {row[6]:.3g} to {row[7]:.3g}" for row in table),
+        ),
+        verdict_on(
+            "multiple updates make L grow more slowly: SGD-m needs more epochs than SGD-s to the same gap",
+            slower,
+            "; ".join(f"{row[0]}, {row[1]}: a gap of {row[7]:.3g} in the end" for row in table),
+        ),
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Report, Table, verdict_on
+from ..report import Cell, Claim, Curve, Figure, Panel, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
 
@@ -52,29 +52,7 @@ def run(lab: Lab) -> Report:
             curves.append(Curve(f"{name}, eta = {eta:g}", x, found_values, name == "averaged", "o"))
     slack = min(float(str(row[5])) / float(str(row[4])) for row in table)
     distances = _distances(lab, rows, longest)
-    claims = (
-        verdict_on(
-            "Theorem 5.2 bounds the mean loss of averaged SGD",
-            kept["averaged"],
-            f"in {sum(kept['averaged'])} of {len(kept['averaged'])} cells of the table",
-        ),
-        verdict_on(
-            "Theorem 5.3 bounds that of the last point, with a factor of ln(T + 1) that may be an artefact",
-            kept["last"],
-            f"in {sum(kept['last'])} of {len(kept['last'])} cells, by a factor of {slack:.0f} at least, so "
-            "nothing here shows the logarithm",
-        ),
-        verdict_on(
-            "Theorem 6.1: with a regulariser |w_T - w*|^2 has a bound, which falls with eta",
-            [one[2] <= one[4] for one in distances],
-            "; ".join(f"eta = {one[0]:g}: {one[2]:.2g} of {one[4]:.2g}" for one in distances),
-        ),
-        verdict_on(
-            "with a regulariser and a small eta the averaged point is not much better than the last",
-            [one[2] <= 2.0 * one[3] for one in distances[:1]],
-            "; ".join(f"eta = {one[0]:g}: {one[2]:.2g}, averaged {one[3]:.2g}" for one in distances),
-        ),
-    )
+    claims = _claims(kept, slack, distances)
     header = ("eta", "passes", "averaged: Q", "its bound", "last: Q", "its bound")
     note = f"Q: mean hinge loss of training documents. M^2 = {longest:.0f} words in the longest one."
     panel = Panel(rows.name, "passes over the data", "mean loss Q", curves, "log", "log")
@@ -160,3 +138,29 @@ def _values(lab: Lab, rows: Rows, eta: float, *, averaged: bool) -> list[float]:
         return [min(records, key=lambda r, e=epoch: abs(r.epochs - e)).current.primal for epoch in epochs]  # type: ignore[misc]
 
     return [float(value) for value in lab.once(key, measure)]
+
+
+def _claims(kept: dict[str, list[bool]], slack: float, distances: list[list[float]]) -> tuple[Claim, ...]:
+    return (
+        verdict_on(
+            "Theorem 5.2 bounds the mean loss of averaged SGD",
+            kept["averaged"],
+            f"in {sum(kept['averaged'])} of {len(kept['averaged'])} cells of the table",
+        ),
+        verdict_on(
+            "Theorem 5.3 bounds that of the last point, with a factor of ln(T + 1) that may be an artefact",
+            kept["last"],
+            f"in {sum(kept['last'])} of {len(kept['last'])} cells, by a factor of {slack:.0f} at least, so "
+            "nothing here shows the logarithm",
+        ),
+        verdict_on(
+            "Theorem 6.1: with a regulariser |w_T - w*|^2 has a bound, which falls with eta",
+            [one[2] <= one[4] for one in distances],
+            "; ".join(f"eta = {one[0]:g}: {one[2]:.2g} of {one[4]:.2g}" for one in distances),
+        ),
+        verdict_on(
+            "with a regulariser and a small eta the averaged point is not much better than the last",
+            [one[2] <= 2.0 * one[3] for one in distances[:1]],
+            "; ".join(f"eta = {one[0]:g}: {one[2]:.2g}, averaged {one[3]:.2g}" for one in distances),
+        ),
+    )
