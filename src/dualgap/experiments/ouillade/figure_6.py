@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..lab import Lab
-from ..report import Figure, Panel, Report, Table, sooner, verdict_on
+from ..report import Claim, Figure, Panel, Report, Table, sooner, verdict_on
 from . import common
 from .common import Algorithm, Run
 
@@ -34,19 +34,7 @@ def run(lab: Lab) -> Report:
         ]
         for seed, pair in enumerate(pairs)
     ]
-    smoother = {
-        "first": [sooner(row[2], row[1]) for row in table],
-        "last": [sooner(row[4], row[3]) for row in table],
-    }
-    claim = verdict_on(
-        "the projection makes the curve smoother",
-        [part for parts in smoother.values() for part in parts],
-        "; ".join(
-            f"{half} half of the run: less noisy in {parts.count(True)} of {len(parts)} runs, "
-            f"no different in {parts.count('tie')}"
-            for half, parts in smoother.items()
-        ),
-    )
+    claim = _smoother(table)
     alike = [0.5 < (1.0 + a) / (1.0 + b) < 2.0 for *_, a, b in table]
     return Report(
         (
@@ -95,3 +83,19 @@ def noise(one: Run, part: tuple[float, float]) -> float:
     first, last = (round(len(one.primal) ** power) for power in part)
     values = np.log(np.array(one.primal[first:last]))
     return float(np.mean(np.abs(np.diff(values))))
+
+
+def _smoother(table: list[list[float]]) -> Claim:
+    smoother = {
+        "first": [sooner(row[2], row[1]) for row in table],
+        "last": [sooner(row[4], row[3]) for row in table],
+    }
+    return verdict_on(
+        "the projection makes the curve smoother",
+        [part for parts in smoother.values() for part in parts],
+        "; ".join(
+            f"{half} half of the run: less noisy in {parts.count(True)} of {len(parts)} runs, "
+            f"no different in {parts.count('tie')}"
+            for half, parts in smoother.items()
+        ),
+    )

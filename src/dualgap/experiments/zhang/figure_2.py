@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..lab import Lab
-from ..report import Cell, Figure, Panel, Report, Table, verdict_on
+from ..report import Cell, Claim, Figure, Panel, Report, Table, verdict_on
 from . import common
-from .common import Method
+from .common import Levels, Method
 
 
 def run(lab: Lab) -> Report:
@@ -25,11 +25,33 @@ def run(lab: Lab) -> Report:
         for bias, ones in ((common.CONSTANT, runs), ("none", bare))
         for label, levels in ones.items()
     ]
+    claims = _claims(runs)
+    curves = [runs[method.label].curve(method) for method in methods]
+    header = ("method", "bias", "best BEP, %", "after passes", "BEP in the end, %", "best, one threshold, %")
+    return Report(
+        claims,
+        (Table("Micro-averaged break-even points on test documents", header, table),),
+        (
+            Figure(
+                "zhang-figure-2",
+                f"Perceptron and SGD with the hinge loss on {found.name}, eta = {common.ETA}",
+                [Panel(found.name, "passes over the data", "break-even point, %", curves, "log")],
+            ),
+        ),
+        (
+            "Both perceptrons stay some five points behind, averaged or not.",
+            "Without a constant feature every method loses points; the paper does not say if it had one.",
+        ),
+        lab.data,
+    )
+
+
+def _claims(runs: dict[str, Levels]) -> tuple[Claim, ...]:
     best = {label: levels.best[0] for label, levels in runs.items()}
     gain = {label: best[f"averaged {label}"] - best[label] for label in ("perceptron", "SGD, hinge loss")}
     late = [runs[label].each[-1] for label in ("perceptron", "averaged perceptron")]
     early = [runs[label].each[0] for label in ("perceptron", "averaged perceptron")]
-    claims = (
+    return (
         verdict_on(
             "perceptron-based methods are clearly inferior to SGD with the hinge loss",
             [
@@ -54,22 +76,4 @@ def run(lab: Lab) -> Report:
             [common.sign(gain["perceptron"]), gain["SGD, hinge loss"] <= common.NOTHING],
             f"{gain['SGD, hinge loss']:+.1f} points, for the perceptron {gain['perceptron']:+.1f}",
         ),
-    )
-    curves = [runs[method.label].curve(method) for method in methods]
-    header = ("method", "bias", "best BEP, %", "after passes", "BEP in the end, %", "best, one threshold, %")
-    return Report(
-        claims,
-        (Table("Micro-averaged break-even points on test documents", header, table),),
-        (
-            Figure(
-                "zhang-figure-2",
-                f"Perceptron and SGD with the hinge loss on {found.name}, eta = {common.ETA}",
-                [Panel(found.name, "passes over the data", "break-even point, %", curves, "log")],
-            ),
-        ),
-        (
-            "Both perceptrons stay some five points behind, averaged or not.",
-            "Without a constant feature every method loses points; the paper does not say if it had one.",
-        ),
-        lab.data,
     )
