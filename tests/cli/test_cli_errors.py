@@ -81,7 +81,7 @@ CASES: list[tuple[str | None, str, str]] = [
     (
         None,
         "--loss quantile",
-        "the loss 'quantile' is not offered; there are: absolute, epsilon-insensitive, hinge",
+        "the loss 'quantile' is not offered; there are: absolute, crammer-singer, epsilon-insensitive",
     ),
     (None, "--C 1e308", "--C 1e+308 is out of range"),
     (None, "--loss hinge:gamma=1", "loss 'hinge' has no parameter 'gamma'"),
