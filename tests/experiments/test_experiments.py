@@ -29,7 +29,7 @@ from dualgap.experiments.report import (
 
 REPORT = Report(
     (Claim("a | b", "holds", "seen"),),
-    (Table("T", ("x", "y"), [["one", 1.23456], [None, 10_000]], "a note"),),
+    (Table("to epsilon P*", ("|x|", "y"), [["one", 1.23456], [None, 10_000]], "a note"),),
     (
         Figure(
             "fig",
@@ -104,7 +104,9 @@ def test_a_tie_is_no_success():
     assert verdict_on("", [True, "tie"], "").verdict == "holds in part"
     assert verdict_on("", [False, "tie"], "").verdict == "does not hold here"
     assert verdict_on("", [None, "tie"], "").verdict == "no difference here"
-    assert mostly([True, True, False, "tie"]) is True
+    assert mostly([True, True, False]) is mostly([True, True, None, False]) is True
+    assert mostly([False, "tie", False]) is False
+    assert mostly([True, True, False, "tie"]) == "tie"  # not on more than half
     assert mostly([True, False]) == mostly(["tie", None]) == "tie"
     assert mostly([None]) is None
     assert within(3.0, 2.0, 1.5)
@@ -146,6 +148,13 @@ def test_a_page_is_made_of_what_a_folder_holds(tmp_path):
         assert part in text
         assert part in html
     assert "a \\| b" in text
+    assert "| \\|x\\| | y |" in text
+    assert "**to epsilon P\\***" in text
+    assert "| – | Proposition 3" in text
+    assert "not tested here" in html
+    for word in page.WORDS:
+        assert f"- *{word}*: " in text
+        assert f"<i>{word}</i>" in html
     assert "a remark on <code>code</code>" in html
     assert "`" not in html
     assert f"<a href='#{experiment.name}'>" in html

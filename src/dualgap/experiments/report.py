@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-Verdict = Literal["holds", "holds in part", "does not hold here", "no difference here", "not settled here"]
+Verdict = Literal[
+    "holds",
+    "holds in part",
+    "does not hold here",
+    "no difference here",
+    "not settled here",
+    "not tested here",
+]
 Cell = str | float | int | None
 Scale = Literal["linear", "log"]
 
@@ -157,8 +164,18 @@ def within(one: float, other: float, factor: float) -> bool | None:
 
 
 def mostly(found: Sequence[Part]) -> Part:
-    """What holds "statistically": more often than its contrary; None where neither was seen."""
-    ahead, behind = found.count(True), found.count(False)
-    if ahead == behind:
-        return "tie" if ahead or "tie" in found else None
-    return ahead > behind
+    """What holds of data in general: on more than half of the sets; a tie where neither it nor its contrary
+    does, None where no set settles it.
+    """
+    settled = [part for part in found if part is not None]
+    if not settled:
+        return None
+    for part in (True, False):
+        if 2 * settled.count(part) > len(settled):
+            return part
+    return "tie"
+
+
+def tally(found: Sequence[Part]) -> str:
+    """The counts behind `mostly`."""
+    return f"ahead on {found.count(True)} of {len(found)}, behind on {found.count(False)}"

@@ -43,7 +43,7 @@ def run(lab: Lab) -> Report:
         slower.append(sooner(single, multiple))
         panels.append(Panel(rows.name, "epochs", "distance from the optimum", curves, "log", "log"))
     claims = _claims(table, inside, below, shrinking, slower)
-    header = ("data", "solver", "|w| after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*")
+    header = ("data", "solver", "norm of w after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*")
     return Report(
         claims,
         (

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..lab import Lab
-from ..report import Cell, Claim, Part, Report, Table, sooner, verdict_on, within
+from ..report import Cell, Claim, Part, Report, Table, mostly, sooner, tally, verdict_on
 from ..sets import Rows
 from . import common
 from .common import Theirs
@@ -182,6 +182,9 @@ def _claims(
             for name, here in found.get(C, {}).items()
         )
 
+    def fewer(one: str, other: str, C: float) -> str:
+        return f"{one} {tally(epochs(one, other, C))} sets; {text(C)}"
+
     closer = [
         (item["sgd-s"].epsilon or 0.0) <= (item["sgd-m"].epsilon or 0.0)
         for here in found.values()
@@ -190,29 +193,18 @@ def _claims(
     ]
     claims = [
         verdict_on(
-            f"multiple updates save epochs: SGD-m needs fewer than SGD-s (C = {C:g})",
-            epochs("sgd-m", "sgd-s", C),
-            text(C),
+            f"{why} (C = {C:g})",
+            mostly(epochs(one, other, C)),
+            fewer(one, other, C),
+        )
+        for why, one, other in (
+            ("multiple updates save epochs: SGD-m needs fewer than SGD-s", "sgd-m", "sgd-s"),
+            ("complete epochs beat rows drawn at random: SGD-s needs fewer than SGD-r", "sgd-s", "sgd-r"),
         )
         for C in found
-        if C >= 1.0
     ]
     claims += [
-        verdict_on(
-            "complete epochs beat rows drawn at random: SGD-s needs fewer epochs than SGD-r (C = 1)",
-            epochs("sgd-s", "sgd-r", 1.0),
-            text(1.0),
-        ),
-        verdict_on(
-            "Pegasos and SGD-r need about equally many epochs",
-            [
-                within(max(pair), min(pair), 1.5)
-                for here in found.values()
-                for item in here.values()
-                for pair in [(item["pegasos"].epochs, item["sgd-r"].epochs)]
-            ],
-            "columns T of both; within a factor of 1.5 counts as equal",
-        ),
+        _alike(found),
         verdict_on(
             "SGD-s achieves a relative accuracy closer to its epsilon than SGD-m",
             closer,
@@ -223,13 +215,28 @@ def _claims(
     return claims
 
 
+def _alike(found: dict[float, dict[str, dict[str, Found]]]) -> Claim:
+    pairs = [
+        (item["pegasos"].epochs, item["sgd-r"].epochs) for here in found.values() for item in here.values()
+    ]
+    known = [pair for pair in pairs if math.isfinite(max(pair))]
+    apart = [max(pair) / min(pair) for pair in known]
+    return verdict_on(
+        "(ours) our Pegasos and SGD-r need about equally many epochs: within a factor of 1.5",
+        [ratio <= 1.5 for ratio in apart] or None,
+        f"at most a factor of {max(apart, default=math.nan):.2g} in {len(apart)} cells; in the paper it "
+        "is more: "
+        "Adult 181 and 116, Physics 2 and 6 (C = 1)",
+    )
+
+
 def _near(row: Sequence[Cell]) -> bool | None:
-    """Whether one of the seeds is within a third of the paper's count."""
-    counts = [cell for cell in row[1:-1] if isinstance(cell, int)]
+    """Whether the median of the seeds is within a third of the paper's count."""
+    counts = sorted(cell for cell in row[1:-1] if isinstance(cell, int))
     theirs = row[-1]
     if not counts or not isinstance(theirs, int):
         return None
-    return any(abs(count / theirs - 1.0) <= 1 / 3 for count in counts)
+    return abs(counts[len(counts) // 2] / theirs - 1.0) <= 1 / 3
 
 
 def _cells_of_the_paper(failed: list[list[Cell]], trial: Table) -> list[Claim]:
@@ -238,7 +245,8 @@ def _cells_of_the_paper(failed: list[list[Cell]], trial: Table) -> list[Claim]:
         verdict_on(
             "Pegasos runs into numerical problems (Covertype at C = 1; four sets at C = 10)",
             [isinstance(row[2], str) for row in failed] or None,
-            "; ".join(f"{row[0]}, C = {row[1]:g}: {row[2]}" for row in failed) or "not run",
+            "; ".join(f"{row[0]}, C = {row[1]:g}: {row[2]} epochs to 1%" for row in failed)
+            + f". {len(failed)} of the paper's five cells were run, a stand-in among them where one is named",
         ),
         verdict_on(
             "Adult at C = 1 takes Pegasos 181, SGD-r 116, SGD-s 111 and SGD-m 50 epochs",
@@ -246,6 +254,6 @@ def _cells_of_the_paper(failed: list[list[Cell]], trial: Table) -> list[Claim]:
             "; ".join(
                 f"{row[0]} {', '.join(map(str, row[1:-1]))} ({row[-1]} in the paper)" for row in trial.rows
             )
-            + " by seed; within a third of the paper's counts as the same",
+            + " by seed; the same is: the median of the seeds within a third of the paper's",
         ),
     ]

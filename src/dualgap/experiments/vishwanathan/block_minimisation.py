@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from ..lab import Lab
-from ..report import Cell, Claim, Figure, Panel, Part, Report, Table, sooner, verdict_on
-from . import common
+from ..report import Cell, Claim, Figure, Panel, Part, Report, Table, mostly, sooner, tally, verdict_on
+from . import common, eviction
 
 ACCURACY = 1e-2
 SHARES = (0.05, 0.1, 0.25)
 EPOCHS = 150.0
 METHODS = {
-    "cached-loops": ("dual cached loops", {"lockstep": True}),
+    "cached-loops": ("cached loops, ours", {"lockstep": True}),
     "selective-block": ("selective block minimisation", {}),
     "block": ("block minimisation", {}),
 }
@@ -24,6 +24,7 @@ def run(lab: Lab) -> Report:
     panels: dict[float, list[Panel]] = {}
     fewer: dict[str, list[Part]] = {solver: [] for solver in ("selective-block", "block")}
     quicker: dict[str, list[Part]] = {solver: [] for solver in fewer}
+    published: dict[str, list[Part]] = {solver: [] for solver in fewer}
     for shape in common.shapes(lab):
         rows = common.rows_of(lab, shape)
         optimum = lab.optimum(rows, C=common.C)
@@ -38,16 +39,24 @@ def run(lab: Lab) -> Report:
                 for other in fewer:
                     fewer[other].append(sooner(passes["cached-loops"], passes[other]))
                     quicker[other].append(sooner(seconds["cached-loops"], seconds[other]))
-                table.append([rows.name, share, *map(_shown, (*passes.values(), *seconds.values()))])
+                as_published: Cell = None
+                if share == eviction.SHARE:
+                    count = eviction.run_of(lab, rows, path, optimum, eviction.THRESHOLD).reaches(ACCURACY)
+                    as_published = _shown(count)
+                    for other, parts in published.items():
+                        parts.append(sooner(count, passes[other]))
+                figures = map(_shown, (*passes.values(), *seconds.values()))
+                table.append([rows.name, share, as_published, *figures])
                 panels.setdefault(share, []).append(_panel(rows.name, runs))
     labels = [label for label, _ in METHODS.values()]
     header = (
         "data",
         "share in memory",
+        "cached loops, eviction as published: passes",
         *(f"{label}: {what}" for what in ("passes", "s") for label in labels),
     )
     return Report(
-        _claims(fewer, quicker),
+        _claims(fewer, quicker, published),
         (Table(f"Passes over the disk, and seconds, to {ACCURACY:.0%}", header, table, NOTE),),
         [_figure(share, found) for share, found in panels.items()],
         REMARKS,
@@ -59,13 +68,17 @@ NOTE = "Seconds are those of the clock, reading included, on a machine that othe
 REMARKS = (
     "Rows of these sizes stay in the system's file cache, so reading costs less than it did from the "
     "lecture's disks; passes are what carries over.",
+    "Dual cached loops are run as this library does by default, which is not the lecture's method: rows are "
+    "evicted by slack, and reading and training take turns (lockstep), where the lecture's reader streams "
+    "while the trainer trains. Seconds are those of this variant; with eviction as published it is run with "
+    "a tenth of the rows in memory, as in vishwanathan-eviction.",
     "The lecture's figures have no numbers in its text; what is compared is which method is ahead.",
 )
 
 
 def _panel(name: str, runs: dict[str, common.Run]) -> Panel:
     curves = [one.curve(METHODS[solver][0], by="seconds") for solver, one in runs.items()]
-    return Panel(name, "seconds", "f / f* - 1", curves, yscale="log")
+    return Panel(name, "seconds", "J / J* - 1", curves, yscale="log")
 
 
 def _figure(share: float, panels: list[Panel]) -> Figure:
@@ -76,21 +89,27 @@ def _figure(share: float, panels: list[Panel]) -> Figure:
     )
 
 
-def _claims(fewer: dict[str, list[Part]], quicker: dict[str, list[Part]]) -> list[Claim]:
+OURS = "our eviction, reading and training in turns"
+PUBLISHED = "eviction as published, a tenth of the rows in memory, in turns too"
+
+
+def _claims(
+    fewer: dict[str, list[Part]], quicker: dict[str, list[Part]], published: dict[str, list[Part]]
+) -> list[Claim]:
     def text(found: dict[str, list[Part]]) -> str:
-        return "; ".join(
-            f"{METHODS[other][0]}: ahead in {parts.count(True)} of {len(parts)} cells, behind in "
-            f"{parts.count(False)}"
-            for other, parts in found.items()
-        )
+        return "; ".join(f"{METHODS[other][0]}: {tally(parts)} cells" for other, parts in found.items())
 
     return [
         verdict_on(
-            f"dual cached loops need fewer {what} than block minimisation, selective or not",
-            [part for parts in found.values() for part in parts],
+            f"dual cached loops ({said}) need fewer {what} than block minimisation, selective or not",
+            [mostly(parts) for parts in found.values()],
             text(found),
         )
-        for what, found in (("passes over the disk", fewer), ("seconds", quicker))
+        for said, what, found in (
+            (OURS, "passes over the disk", fewer),
+            (OURS, "seconds", quicker),
+            (PUBLISHED, "passes over the disk", published),
+        )
     ]
 
 

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from ...api import fit
 from ...data.formats.arrow.writing import write_store
 from ..lab import Lab
-from ..report import Curve
+from ..report import Cell, Curve
 from ..sets import Rows
 
 C = 1.0
@@ -46,10 +46,38 @@ class Shape(NamedTuple):
 FULL = (
     Shape("ocr-like", 40_000, 256, 256, 0.49, 1),
     Shape("dna-like", 200_000, 200, 50, 0.003, 2),
-    Shape("webspam-like", 20_000, 1_000_000, 400, 0.6, 3),
+    Shape("webspam-t-like", 20_000, 1_000_000, 400, 0.6, 3),
     Shape("kddb-like", 200_000, 1_000_000, 12, 0.86, 4),
 )
 QUICK = (Shape("ocr-like", 1200, 40, 40, 0.49, 1), Shape("kddb-like", 3000, 2000, 8, 0.86, 4))
+
+
+SIZES = (
+    "data",
+    *("n", "d", "entries, %", "n+ : n-", "size"),
+    *(f"{name}, lecture" for name in ("n", "d", "entries, %", "n+ : n-", "size")),
+)
+LECTURE: dict[str, tuple[Cell, ...]] = {
+    "ocr": ("3.5 M", "1156", "100", "0.96", "45.28 GB"),
+    "dna": ("50 M", "800", "25", "3e-3", "63.04 GB"),
+    "webspam-t": ("0.35 M", "16.61 M", "0.022", "1.54", "20.03 GB"),
+    "kddb": ("20.01 M", "29.89 M", "1e-4", "6.18", "4.75 GB"),
+}
+
+
+def sizes(shape: Shape, rows: Rows) -> list[Cell]:
+    """A set beside that of the lecture; its size is that of its entries in single precision, and of their
+    columns where it is sparse.
+    """
+    sparse = sp.issparse(rows.X)
+    entries = rows.X.nnz if sparse else rows.X.size
+    positive = int((rows.y > 0).sum())
+    return [
+        rows.name,
+        *(shape.n, shape.d, 100.0 * entries / (shape.n * shape.d), positive / (shape.n - positive)),
+        f"{entries * (8 if sparse else 4) / 1e6:.0f} MB",
+        *LECTURE[shape.name.removesuffix("-like")],
+    ]
 
 
 def shapes(lab: Lab) -> tuple[Shape, ...]:
@@ -72,7 +100,7 @@ def rows_of(lab: Lab, shape: Shape) -> Rows:
         X.sum_duplicates()
         norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
         X = sp.csr_matrix(sp.diags_array((1.0 / norms).astype(np.float32)) @ X)
-    theirs = shape.name.removesuffix("-like").replace("webspam", "webspam-t")
+    theirs = shape.name.removesuffix("-like")
     score = X @ rng.normal(size=shape.d).astype(np.float32)
     score = score + 0.7 * float(np.std(score)) * rng.normal(size=shape.n)
     y = np.where(score > np.quantile(score, 1.0 - shape.positive), 1.0, -1.0)

@@ -63,12 +63,13 @@ def run(lab: Lab) -> Report:
     spread = {kind: max(values) / min(values) for kind, values in ends.items()}
     claims = (
         verdict_on(
-            "implicit updates are never far worse than explicit ones, and better where steps are large",
+            "(ours) implicit updates are never far worse than explicit ones, and better where steps are "
+            "large",
             [ends["implicit"][-1] < ends["explicit"][-1], ends["implicit"][0] <= 1.5 * ends["explicit"][0]],
             f"largest step: {ends['implicit'][-1]:.3g} against {ends['explicit'][-1]:.3g} above the optimum",
         ),
         verdict_on(
-            "they are less sensitive to the step",
+            "(ours) implicit updates are less sensitive to the step",
             spread["implicit"] < spread["explicit"],
             f"worst over best: {spread['implicit']:.3g} implicit, {spread['explicit']:.3g} explicit",
         ),
