@@ -10,7 +10,7 @@ from .report import Figure, Panel
 
 # Okabe and Ito's colours, which people of every colour vision can tell apart; markers say the same once more
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D1F")
-BESIDE = 6  # curves, from which on the legend stands beside the axes
+BESIDE = 4  # curves, from which on the legend stands beside the axes
 WIDTH, HEIGHT = 5.4, 3.8  # of one panel, in inches
 
 
@@ -42,6 +42,8 @@ def _draw(axes: Any, panel: Panel) -> None:
     axes.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
     axes.set_xscale(panel.xscale)
     axes.set_yscale(panel.yscale)
+    if panel.top is not None:
+        axes.set_ylim(0.0, panel.top)
     axes.grid(True, which="major", alpha=0.25)
     if len(panel.curves) > BESIDE:  # a legend of so many lines would hide some of them
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))

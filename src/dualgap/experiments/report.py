@@ -62,6 +62,7 @@ class Panel:
     xscale: Scale = "linear"
     yscale: Scale = "linear"
     levels: dict[str, float] = field(default_factory=dict)
+    top: float | None = None  # the vertical axis goes from 0 to it, where it is given
 
 
 @dataclass(frozen=True)

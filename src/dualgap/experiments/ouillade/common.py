@@ -17,7 +17,8 @@ from ..lab import Lab
 from ..report import Curve
 from ..sets import Rows
 
-SIMULATED, GENOMIC, AS_MEASURED, SKIN = "simulated", "genomic", "genomic as measured", "skin"
+SIMULATED, SKIN = "simulated", "skin"
+GENOMIC, AS_MEASURED = "genomic-like, unit rows (generated)", "genomic-like, as measured (generated)"
 TRAINING = 1000  # rows of the simulated set, of which as many again are held out
 
 

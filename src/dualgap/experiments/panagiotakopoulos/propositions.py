@@ -27,7 +27,7 @@ def run(lab: Lab) -> Report:
         rows = lab.rows(name, 500)
         optimum = lab.optimum(rows, C=C)
         bound = float(np.sqrt(C * rows.n))  # 1 / sqrt(lam)
-        curves = []
+        curves, sizes = [], []
         for solver in ("sgd-s", "sgd-m"):
             found = _traced(lab, rows, solver, epochs)
             norms, J, L = found["norm"], found["J"], found["L"]
@@ -37,11 +37,14 @@ def run(lab: Lab) -> Report:
             shrinking.append(gaps[-1] < gaps[0])
             table.append([rows.name, solver, norms[0], norms[-1], bound, max(L) / optimum, gaps[0], gaps[-1]])
             x = [float(epoch) for epoch in range(1, len(J) + 1)]
+            sizes.append(Curve(solver, x, norms))
             curves.append(Curve(f"{solver}: J / J* - 1", x, [max(j / optimum - 1.0, 1e-9) for j in J]))
             curves.append(Curve(f"{solver}: 1 - L / J*", x, [1.0 - lower / optimum for lower in L], True))
         single, multiple = (float(str(row[-1])) for row in table[-2:])
         slower.append(sooner(single, multiple))
         panels.append(Panel(rows.name, "epochs", "distance from the optimum", curves, "log", "log"))
+        levels = {"1/sqrt(lam)": bound}
+        panels.append(Panel(rows.name, "epochs", "norm of w", sizes, "log", "log", levels))
     claims = _claims(table, inside, below, shrinking, slower)
     header = ("data", "solver", "norm of w after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*")
     return Report(
@@ -53,7 +56,13 @@ def run(lab: Lab) -> Report:
                 table,
             ),
         ),
-        (Figure("panagiotakopoulos-propositions", "Both bounds of SGD-s and SGD-m by epoch", panels),),
+        (
+            Figure(
+                "panagiotakopoulos-propositions",
+                "Both bounds and the norms of SGD-s and SGD-m by epoch",
+                panels,
+            ),
+        ),
         (),
         lab.data,
     )

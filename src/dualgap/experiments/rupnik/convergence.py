@@ -36,7 +36,7 @@ def run(lab: Lab) -> Report:
         (
             Table(
                 "Iterations of the own point until it is within an accuracy of the optimum",
-                ("accuracy", f"ours, {seeds} seeds", "the paper's"),
+                ("accuracy", f"{split.training.name}, {seeds} seeds", "RCV1, the paper's"),
                 table,
                 "The optimum is that of a certificate (1e-7) and no SVM-light run of four hours.",
             ),
@@ -57,7 +57,7 @@ def run(lab: Lab) -> Report:
                 ],
             ),
         ),
-        (),
+        (common.PROBLEM,),
         lab.data,
     )
 

@@ -6,6 +6,8 @@ from ..lab import Lab
 from ..report import Figure, Panel, Report, verdict_on
 from . import common
 
+EARLY = 10  # iterations, after which starts should be forgotten
+
 
 def run(lab: Lab) -> Report:
     """The same rows drawn from different starts, then different rows too."""
@@ -18,6 +20,9 @@ def run(lab: Lab) -> Report:
     ]
     ends = [one.primal[-1] for one in apart]
     apart_by = max(abs(one.primal[-1] / alike[0].primal[-1] - 1.0) for one in alike)
+    on_the_way = max(
+        abs(one.primal[t] / alike[0].primal[t] - 1.0) for one in alike for t in range(EARLY, iterations)
+    )
     panels = [
         Panel(
             title,
@@ -40,14 +45,19 @@ def run(lab: Lab) -> Report:
         ),
         verdict_on(
             "(ours) the start is forgotten: the first step multiplies it by 0",
-            apart_by <= 1e-3,
-            f"runs that draw the same rows differ by {apart_by:.1e} in the end; the start decides only which "
-            "rows of the first batch have a loss",
+            [apart_by <= 1e-3, on_the_way <= 0.1],
+            f"runs that draw the same rows differ by {apart_by:.1e} of the objective in the end, but by "
+            "up to "
+            f"{on_the_way:.2g} of it on the way, after iteration {EARLY}: the start decides which rows of "
+            "the "
+            "first batch have a loss",
         ),
     )
     figure = Figure("rupnik-figure-2", f"Pegasos from random starts, batches of {split.k:,} rows", panels)
     remarks = (
-        "The noise in the paper's figure comes from the rows drawn, which differ from run to run, and not "
-        "from the starting points.",
+        "Right: of starts that draw the same rows some leave the common curve for a while and come back: the "
+        "start decides which rows of the first batch have a loss. The paper's figure is not in its text, so "
+        "nothing can be said of its noise.",
+        common.PROBLEM,
     )
     return Report(claims, (), (figure,), remarks, lab.data)

@@ -13,12 +13,15 @@ from . import common
 
 PAPER = (0.058, 0.056)  # Pegasos after 50 iterations, SVM-light
 MARK = 50
+WINDOW = 11  # iterations
 REMARKS = (
     "One comment in ten is of the class sought, where CCAT has half of the documents: a model that never "
     "finds it has an error of 9.6% here.",
     "`decomposition`, the method of SVM-light, is run up to 5,000 rows; beyond, the optimum is certified to "
     "1e-4 by the default solver, without a bias as Pegasos is.",
-    "The error of the own point wiggles by half a point from one iteration to the next.",
+    "About iteration 50 the error of the own point wiggles by one or two points from one iteration to the "
+    "next, in the end by less than a tenth of one.",
+    common.PROBLEM,
 )
 
 
@@ -32,27 +35,30 @@ def run(lab: Lab) -> Report:
     early = one.error[min(len(one.error), MARK) - 1]
     table = Table(
         "Error on held-out rows",
-        ("", "ours", "the paper's"),
+        ("", split.training.name, "RCV1, the paper's"),
         [
             [f"Pegasos, {MARK} iterations", early, PAPER[0]],
             ["the optimum (the paper: SVM-light)", exact, PAPER[1]],
         ],
         "Another collection of documents: the levels do not compare, their difference does.",
     )
-    near = next((t for t, e in zip(one.iterations, one.error, strict=True) if e <= exact + 0.002), math.inf)
+    first = next((t for t, e in zip(one.iterations, one.error, strict=True) if e <= exact + 0.002), math.inf)
+    near = stays(one.iterations, one.error, exact + 0.002)
     optimum = lab.optimum(split.training, lam=common.LAM)
     ahead = one.reaches(optimum, 0.001)
     claims = (
         verdict_on(
             "the error of the optimum is all but reached within 50 iterations (0.2 points above it)",
-            None if lab.quick else [near <= MARK, early - exact <= 0.0025],
-            f"first within 0.2 points of the optimum's {exact:.2%} after {near:.0f} iterations, then it "
-            f"wiggles: {early:.2%} after {MARK}",
+            None if lab.quick else [first <= MARK, early - exact <= 0.0025],
+            f"first within 0.2 points of the optimum's {exact:.2%} after {first:.0f} iterations, a dip; "
+            f"{early:.2%} after {MARK}",
         ),
         verdict_on(
             "the best error on a test set is achieved much sooner than an accurate optimum",
             None if lab.quick else 2.0 * near <= ahead,
-            f"{near:.0f} iterations to that error; 0.1% from the optimal objective is "
+            f"{near:.0f} iterations until the median error of {WINDOW} is within 0.2 points of the "
+            "optimum's; "
+            "0.1% from the optimal objective is "
             + ("not reached" if math.isinf(ahead) else f"reached after {ahead:.0f}")
             + f" in the {len(one.error)} of this run",
         ),
@@ -64,13 +70,22 @@ def run(lab: Lab) -> Report:
             Panel(
                 split.training.name,
                 "iterations",
-                "error",
-                [Curve("Pegasos", one.iterations, one.error)],
-                levels={"at the optimum": exact},
+                "error, %",
+                [Curve("Pegasos", one.iterations, [100.0 * error for error in one.error])],
+                levels={"at the optimum": 100.0 * exact},
+                top=20.0,
             )
         ],
     )
     return Report(claims, (table,), (figure,), REMARKS, lab.data)
+
+
+def stays(iterations: list[float], errors: list[float], level: float) -> float:
+    """The first iteration from which on the median error of a window is within a level; inf: none."""
+    for place in range(len(errors) - WINDOW + 1):
+        if float(np.median(errors[place : place + WINDOW])) <= level:
+            return iterations[place]
+    return math.inf
 
 
 def _exact(lab: Lab, split: common.Split) -> float:
