@@ -23,9 +23,11 @@ from dualgap.experiments.report import (
     Table,
     mostly,
     sooner,
+    tally,
     verdict_on,
     within,
 )
+from dualgap.experiments.rupnik import figure_3
 
 REPORT = Report(
     (Claim("a | b", "holds", "seen"),),
@@ -109,8 +111,15 @@ def test_a_tie_is_no_success():
     assert mostly([True, True, False, "tie"]) == "tie"  # not on more than half
     assert mostly([True, False]) == mostly(["tie", None]) == "tie"
     assert mostly([None]) is None
+    assert tally([True, "tie", False, True]) == "ahead on 2 of 4, behind on 1"
     assert within(3.0, 2.0, 1.5)
     assert not within(3.1, 2.0, 1.5)
+
+
+def test_a_dip_of_the_error_is_not_its_level():
+    dip = [9.0] * 5 + [1.0] + [9.0] * 20 + [1.0] * 11
+    assert figure_3.stays(list(range(len(dip))), dip, 2.0) == 21  # six of eleven are low from there on
+    assert figure_3.stays(list(range(26)), dip[:26], 2.0) == math.inf
 
 
 def test_ratios_of_the_paper_are_taken_from_the_columns_of_seconds():

@@ -75,7 +75,13 @@ def run(lab: Lab) -> Report:
                 distances,
             ),
         ),
-        (Figure("zhang-theorems", "Averaged and plain SGD with constant rates, hinge loss", [panel]),),
+        (
+            Figure(
+                "zhang-theorems",
+                "Averaged and plain SGD with constant rates, hinge loss, below the bounds of Theorem 5.2",
+                [panel],
+            ),
+        ),
         ("The theorems are about rows drawn at random; here as in section 7 epochs are in random order.",),
         lab.data,
     )
