@@ -118,7 +118,7 @@ def test_a_tie_is_no_success():
 
 def test_a_dip_of_the_error_is_not_its_level():
     dip = [9.0] * 5 + [1.0] + [9.0] * 20 + [1.0] * 11
-    assert figure_3.stays(list(range(len(dip))), dip, 2.0) == 21  # six of eleven are low from there on
+    assert figure_3.stays(list(range(len(dip))), dip, 2.0) == 31  # six of the last eleven are low
     assert figure_3.stays(list(range(26)), dip[:26], 2.0) == math.inf
 
 

@@ -39,7 +39,10 @@ RULE = (
     "a tenth; a smaller difference is none. One said of data in general is found where it is on more than "
     "half of the sets at hand, and no difference is where neither side is ahead on so many; one said of "
     "named "
-    'sets, or "always", has to be found on each of them. The counts stand in the evidence.'
+    'sets, or "always", has to be found on each of them. The counts stand in the evidence. '
+    "What a paper calls large, alike or about so many it seldom measures: such thresholds, and the rule "
+    "itself, "
+    "are ours, and were set with the figures known."
 )
 WORDS = {
     "certificate": "the objective at a point together with a lower bound of the optimum; their difference, "

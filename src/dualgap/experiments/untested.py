@@ -8,11 +8,12 @@ UNTESTED: dict[str, tuple[tuple[str, str], ...]] = {
     "panagiotakopoulos": (
         (
             "Proposition 3 (13): how many of l repeated presentations of a row are margin errors",
-            "a formula; that the multiple updates follow it is a matter of the solver's own tests",
+            "a formula; the tests of the solver check it (tests/solvers/primal/test_margin_sgd.py)",
         ),
         (
             "T_k / T tends to 1 or 0 for rows that stay margin errors, or never are again",
-            "a limit; shares of margin errors by row are not recorded",
+            "a limit; shares by row are not recorded here, a test of the solver looks at them (the same "
+            "file)",
         ),
     ),
     "rupnik": (
@@ -65,7 +66,7 @@ UNTESTED: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "the three cases of an implicit update for the hinge loss",
-            "formulas; that the solver follows them is a matter of its own tests",
+            "formulas; the tests of the solver check them (tests/solvers/primal/test_implicit.py)",
         ),
         (
             "dual cached loops train while a reader streams",

@@ -56,7 +56,7 @@ def run(lab: Lab) -> Report:
         verdict_on(
             "the best error on a test set is achieved much sooner than an accurate optimum",
             None if lab.quick else 2.0 * near <= ahead,
-            f"{near:.0f} iterations until the median error of {WINDOW} is within 0.2 points of the "
+            f"{near:.0f} iterations until the median error of the last {WINDOW} is within 0.2 points of the "
             "optimum's; "
             "0.1% from the optimal objective is "
             + ("not reached" if math.isinf(ahead) else f"reached after {ahead:.0f}")
@@ -81,10 +81,10 @@ def run(lab: Lab) -> Report:
 
 
 def stays(iterations: list[float], errors: list[float], level: float) -> float:
-    """The first iteration from which on the median error of a window is within a level; inf: none."""
+    """The end of the first window of iterations whose median error is within a level; inf: there is none."""
     for place in range(len(errors) - WINDOW + 1):
         if float(np.median(errors[place : place + WINDOW])) <= level:
-            return iterations[place]
+            return iterations[place + WINDOW - 1]
     return math.inf
 
 

@@ -41,8 +41,8 @@ def run(lab: Lab) -> Report:
         verdict_on(
             "the best stopping point comes after about ten passes over the data",
             None if lab.quick else [last.best[1] <= 20, last.best[1] >= 7],
-            f"{last.best[0]:.1f}% after {last.best[1]:.0f} passes, sooner than ten; averaged after "
-            f"{mean.best[1]:.0f}",
+            f"{last.best[0]:.1f}% after {last.best[1]:.0f} passes, averaged after "
+            f"{mean.best[1]:.0f}; 7 to 20 count as about ten",
         ),
         verdict_on(
             "averaging does not help, it only smooths the curve and shifts it to the right",
