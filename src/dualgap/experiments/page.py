@@ -60,7 +60,7 @@ WORDS = {
     "and names that end in -like say that they are drawn at random",
     "kmer:6, poly2": "features made while rows are read: all subsequences of 6 letters; all products of two "
     "columns",
-    "moving centre": "a bias that is not regularised, found by a penalty on its distance from a centre, which "
+    "moving centre": "a bias that is not regularised, found by a penalty on its distance from a centre that "
     "moves to the bias found after every epoch; so coordinates can still be moved one at a time",
 }
 MARKS = {
