@@ -14,19 +14,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .api import ended_unasked, fit, job, warn_unconverged
-from .core.bias import make_bias
+from .common_start import common_start
 from .core.losses import JOINT, make_loss
 from .core.problem import Certificate, Point
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, array_of
 from .data.label_sets import LabelSets, as_label_matrix, is_label_matrix
 from .data.labels import Labels, listed, shown_label
-from .data.rows import Dense
 from .data.shared import Shared
 from .data.sources import View
 from .inputs import ARGUMENTS, data_of, in_view, opened, other_rows
@@ -34,9 +33,8 @@ from .models.building import model_of
 from .models.model import Model
 from .models.scoring import indicators_of, labels_of
 from .outcome import Outcome
-from .preparing import strength
 from .runtime.arrays import Floats
-from .runtime.checks import number, one_of, whole
+from .runtime.checks import one_of, whole
 from .runtime.errors import InputError, TrivialModelWarning
 from .solvers.out_of_core.solver import OutOfCore
 from .training.callbacks import Callback
@@ -47,13 +45,7 @@ from .training.records import Record
 from .training.run import Run
 from .training.solver import AnySolver
 
-if TYPE_CHECKING:
-    from .solvers.joint.one_vs_rest import Start
-
 _LISTED = 10  # labels that a remark names
-_MANY, _LARGE = 4, 1_000_000  # classes, and entries, from which on a common start is looked for
-# arguments of `fit` under which a common start may be looked for; others must have their defaults
-_ANY_WAY = {"loss", "C", "lam", "tol", "bias", "rho", "seed", "callbacks"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +265,9 @@ class _Runs:
         rows = replace(rows, threads=max(1, threads // workers))
         held = self._held_out()
         with CtrlC() as ctrl_c:
-            start = self._start(replace(rows, threads=threads), lambda: ctrl_c.pressed)
+            start = common_start(
+                replace(rows, threads=threads), self.labels, self.told, lambda: ctrl_c.pressed
+            )
 
             def prepared(k: int) -> Job:
                 told = self._arguments(k, held)
@@ -282,32 +276,6 @@ class _Runs:
                 return job(k, against_rest(self.data._replace(source=rows), k), **told)
 
             return _outcomes(run_jobs(map(prepared, self.positive), threads=workers, ctrl_c=ctrl_c))
-
-    def _start(self, rows: View, interrupted: Callable[[], bool]) -> Start | None:
-        """Where the runs of all classes begin, where it pays to look for that by products of matrices: a
-        smooth loss, dense rows, many classes, and nothing asked for that depends on the way to the optimum.
-        """
-        parameters = signature(fit).parameters
-        told = {name: parameters[name].default for name in _ANY_WAY} | self.told
-        loss, tol = make_loss(told["loss"]), number("tol", told["tol"], zero=True)
-        large = isinstance(rows.rows, Dense) and rows.n * rows.d >= _LARGE
-        if loss.name != "logistic" or tol == 0.0 or not large:
-            return None
-        count = self.labels.models
-        others = [name for name in told if name not in _ANY_WAY]
-        asked = any(
-            name not in parameters or not _is(told[name], parameters[name].default) for name in others
-        )
-        if isinstance(self.labels, LabelSets) or count < _MANY or asked:
-            return None
-        from .solvers.joint.one_vs_rest import one_vs_rest_start
-
-        lam, _ = strength(told["C"], told["lam"], rows.total_weight)
-        ridge = make_bias(told["bias"], told["rho"]).strength(lam)
-        if lam == 0.0:
-            return None
-        codes = rows.y.astype(np.intp)
-        return one_vs_rest_start(rows, codes, count, lam, ridge, tol, interrupted)
 
     def from_disk(self, rows: OnDisk) -> dict[int, Outcome]:
         """Runs that take turns over the chunks of one feed, each with its share of the memory."""
@@ -345,11 +313,6 @@ class _Runs:
         if self.callbacks_for is not None:
             told["callbacks"] = [*told.get("callbacks", ()), *self.callbacks_for(self.labels.classes[k])]
         return told
-
-
-def _is(value: Any, default: Any) -> bool:
-    """Whether an argument is what it would be if it were not given."""
-    return value is default or (isinstance(value, str | int | float) and bool(value == default))
 
 
 def against_rest(data: Dataset, k: int) -> Dataset:

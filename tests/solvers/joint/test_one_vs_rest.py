@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dualgap
-from dualgap import many
+from dualgap import common_start
 from dualgap.data.sources import view
 from dualgap.solvers.joint.one_vs_rest import one_vs_rest_start
 
@@ -21,7 +21,7 @@ def blobs(n: int = 3000, d: int = 6, K: int = 5) -> tuple[Any, Any]:
 
 @pytest.fixture
 def whatever_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many, "_LARGE", 1)
+    monkeypatch.setattr(common_start, "LARGE", 1)
 
 
 @pytest.mark.usefixtures("whatever_the_size")
@@ -33,7 +33,7 @@ def test_every_class_is_solved_where_it_starts(bias: str, monkeypatch: pytest.Mo
     ours = dualgap.one_vs_rest(X, y, **told)
     assert [outcome.epochs for outcome in ours.outcomes] == [0.0] * 5
     assert ours.converged
-    monkeypatch.setattr(many, "_MANY", 1000)
+    monkeypatch.setattr(common_start, "MANY", 1000)
     theirs = dualgap.one_vs_rest(X, y, **told)
     assert min(outcome.epochs for outcome in theirs.outcomes) > 0.0
     for one, other in zip(ours.certificates, theirs.certificates, strict=True):

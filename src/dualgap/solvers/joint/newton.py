@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve
 
 from ...core.joint.problem import JointProblem
 from ...core.problem import Evaluation, Point
@@ -36,6 +35,7 @@ from ...training.solver import Capabilities, Solver, Status, Steps
 from ...training.states import Extended, Extent, Numbers, invariant, state_class
 from .preconditioner import Preconditioner
 from .rows import JointRows, softmax
+from .steps import fitted_intercepts, step_length
 
 FINER = 8  # times as many rows has the next larger sample
 LEAST_ROWS, LEAST_PER_CLASS = 2048, 16  # of a sample
@@ -47,9 +47,7 @@ SURE = 0.7  # of the gap asked for: where a gradient promises less, the point is
 PROMISE = 0.3  # of the gap asked for: where the residual promises less, conjugate gradients end
 MAX_PRODUCTS = 60
 STALE = 0.5  # a preconditioner made where P was higher by this part is made anew
-MAX_FITS, BALANCED = 6, 1e-13  # steps in which free intercepts are fitted, and a z that is as good as 0
-FIRM = 1e-7  # what is added to the curvature of intercepts, which may be nothing but rounding
-FLAT, RISING = 0.3, 0.05  # a search ends where the slope is this part of the first, and where it is positive
+MAX_FITS = 6  # steps in which free intercepts are fitted before an evaluation
 
 
 @state_class
@@ -170,7 +168,7 @@ class JointNewton(Solver[State]):
         scores = scores + rows.dtype(t) * along
         visits += products + rows.n
         if whole and ridge == 0.0:
-            shift = _fitted(rows, scores, MAX_FITS if reached else 1)
+            shift = fitted_intercepts(rows, scores, MAX_FITS if reached else 1)
             b += shift
             scores += shift.astype(rows.dtype)
         state = _counted(state._replace(w=w, b=b), visits)
@@ -325,7 +323,7 @@ def _search(
     along: Floats,
     direction: tuple[Floats, Floats, Slope],
 ) -> tuple[float, float]:
-    """A step length at which P hardly falls any more, and P there: bisection by the slope, begun at 1."""
+    """A step length at which P hardly falls any more, and P there."""
     v, vb, found = direction
     lam, ridge = problem.lam, problem.bias.strength(problem.lam)
     pull, bend = lam * float(np.vdot(state.w, v)), lam * float(np.vdot(v, v))
@@ -333,42 +331,9 @@ def _search(
     if 0.0 < ridge < np.inf:
         pull, bend = pull + ridge * float(state.b @ vb), bend + ridge * float(vb @ vb)
         start += ridge * float(state.b @ state.b)
-    first = float(np.vdot(found.g, v) + found.gb @ vb)
-    low, low_slope, high, high_slope, t, value = 0.0, first, np.inf, 0.0, 1.0, found.value
-    for _ in range(12):
+
+    def at(t: float) -> tuple[float, float]:
         loss, slope = rows.along(scores, along, t)
-        slope += pull + t * bend
-        value = loss + 0.5 * start + t * pull + 0.5 * t * t * bend
-        if (-FLAT * abs(first) <= slope <= RISING * abs(first)) and value < found.value:
-            break
-        if slope < 0.0:
-            low, low_slope = t, slope
-        else:
-            high, high_slope = t, slope
-        if high == np.inf:
-            t *= 2.0
-            if t > 8.0:
-                break
-        else:
-            rise = high_slope - low_slope  # 0 where there is nothing left to gain
-            secant = low - low_slope * (high - low) / rise if rise > 0.0 else low
-            t = min(max(secant, low + 0.1 * (high - low)), high - 0.1 * (high - low))
-    return t, value
+        return loss + 0.5 * start + t * pull + 0.5 * t * t * bend, slope + pull + t * bend
 
-
-def _fitted(rows: JointRows, scores: Floats, steps: int) -> Floats:
-    """What to add to free intercepts so that z is 0: Newton's method in K variables, with its first slope."""
-    slope, shift = rows.balance_slope(scores), np.zeros(rows.classes)
-    slope += np.trace(slope) / rows.classes**2  # all intercepts together may move freely
-    slope[np.diag_indices(rows.classes)] += FIRM
-    factor = lu_factor(slope)
-    z = rows.balance(scores, shift)
-    for _ in range(steps):
-        if np.abs(z).max() <= BALANCED:
-            break
-        moved = shift - lu_solve(factor, z)
-        left = rows.balance(scores, moved)
-        if not np.abs(left).max() < np.abs(z).max():  # rounding, or too far from where z is 0
-            break
-        shift, z = moved, left
-    return shift
+    return step_length(at, found.value, float(np.vdot(found.g, v) + found.gb @ vb))
