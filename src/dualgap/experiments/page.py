@@ -40,7 +40,7 @@ RULE = (
     "half of the sets at hand, and no difference is where neither side is ahead on so many; one said of "
     "named "
     'sets, or "always", has to be found on each of them. The counts stand in the evidence. '
-    "What a paper calls large, alike or about so many it seldom measures: such thresholds, and the rule "
+    "What a paper calls large, alike or about so many it rarely measures: such thresholds, and the rule "
     "itself, "
     "are ours, and were set with the figures known."
 )

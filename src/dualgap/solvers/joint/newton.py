@@ -4,7 +4,7 @@
 
 With beta_i = e_y - p_i, p_i the probabilities of row i, the gradient by W is lam (W - W(beta)), and
 P(W) - D(beta) is |gradient|^2 / (2 lam). A step solves ``H v = -gradient`` by conjugate gradients under a
-`Preconditioner` until the gap that the residual promises is a small part of the present one, and goes along v
+`Preconditioner` until the gap that the residual predicts is a small part of the present one, and goes along v
 to where P hardly falls any more: scores are linear, so that search needs no product. Products leave out rows
 that are all but certain of their class, together ``UNCURVED`` of all curvature, and take a sample of the
 others where these are very many. A free bias is fitted anew from the scores when a step ends.
@@ -43,8 +43,8 @@ LEVEL_ENDS = 0.1  # a step on a sample that gains less than this part of P is th
 UNCURVED = 0.1  # of all curvature is left out of products
 HESSIAN_ROWS, HESSIAN_SHARE = 50_000, 0.5  # of a product at most: that many rows, or this times d K
 FORCING = 0.03  # what conjugate gradients leave of the squared gradient, in the preconditioner's norm
-SURE = 0.7  # of the gap asked for: where a gradient promises less, the point is worth an evaluation
-PROMISE = 0.3  # of the gap asked for: where the residual promises less, conjugate gradients end
+SURE = 0.7  # of the gap asked for: where a gradient predicts less, the point is worth an evaluation
+PREDICTED = 0.3  # of the gap asked for: where the residual predicts less, conjugate gradients end
 MAX_PRODUCTS = 60
 STALE = 0.5  # a preconditioner made where P was higher by this part is made anew
 MAX_FITS = 6  # steps in which free intercepts are fitted before an evaluation
@@ -266,7 +266,7 @@ def _gap(g: Floats, gb: Floats, lam: float, ridge: float) -> float:
 def _direction(
     rows: JointRows, problem: JointProblem, state: State, found: Slope, ridge: float
 ) -> tuple[Floats, Floats, bool, int]:
-    """``-H^-1 gradient`` by conjugate gradients; whether what is left promises the gap asked for; rows
+    """``-H^-1 gradient`` by conjugate gradients; whether what is left predicts the gap asked for; rows
     read.
     """
     lam, p = problem.lam, found.p
@@ -278,7 +278,7 @@ def _direction(
     z, zb = precondition(r, rb)
     v, vb = z, zb
     size = first = float(np.vdot(r, z) + rb @ zb)
-    target = PROMISE * state.tol * found.value if state.level == 0 else 0.0
+    target = PREDICTED * state.tol * found.value if state.level == 0 else 0.0
     reached, count = False, 0
     while count < MAX_PRODUCTS and size > 0.0 and not reached:
         count += 1

@@ -115,7 +115,7 @@ class _Logistic(NamedTuple):
     def direction(
         self, base: Preconditioner, p: Floats, g: Floats, gb: Floats, target: Floats
     ) -> tuple[Floats, Floats]:
-        """``-H^-1 gradient`` of each class by conjugate gradients, until what is left promises the target."""
+        """``-H^-1 gradient`` of each class by conjugate gradients, until what is left predicts the target."""
         rows, lam, ridge = self.rows, self.lam, self.ridge
         precondition = base.applied(lam, ridge)
         q = p * (1.0 - p)
