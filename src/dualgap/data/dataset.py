@@ -209,7 +209,7 @@ def _table(spec: DataSpec, schema: Schema | None, feed: Feed | None) -> Table:
 
 def _training_bytes(feed: Feed) -> int:
     if isinstance(feed, DenseFeed):
-        return training_bytes(feed.n, feed.d, feed.nnz, feed.held_bytes, 0)
+        return training_bytes(feed.n, feed.d, feed.nnz, feed.dense_bytes, 0)
     return training_bytes(feed.n, feed.d, feed.nnz, feed.value_bytes)
 
 

@@ -27,7 +27,7 @@ from ..objective import Identity
 from ..regularised import Regularised
 from .bias import balanced, intercept_bound
 from .contract import JointLoss
-from .evaluation import JointPass, fill_slopes, scalar_sums
+from .evaluation import JointPass, JointSlopesPass, fill_slopes, scalar_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +134,9 @@ class JointProblem(Regularised):
         if np.shape(point.b) != (self.classes,):
             raise InputError(f"b has shape {np.shape(point.b)}, and there are {self.classes} classes")
         return JointPass.of(self.loss, point.w, point.b, beta)
+
+    def _slopes_pass(self, point: Point) -> EvaluationPass:
+        return JointSlopesPass(self.loss, JointPass.of(self.loss, point.w, point.b, None).model, point.beta)
 
     def _evaluation(
         self, point: Point, evaluating: EvaluationPass, whole: Partial, scores: Floats

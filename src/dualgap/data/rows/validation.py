@@ -52,7 +52,7 @@ def as_rows(X: Any, threads: int = 1) -> Validated:
                 "have 2, "
                 "rows by columns (X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row)"
             )
-        rows, width = _dense_rows(matrix), matrix.shape[1]
+        rows, width = dense_rows(matrix), matrix.shape[1]
     squares, fault, row = _validated(rows, width, threads)
     if fault == UNORDERED and isinstance(rows, CSR) and _repeats(rows, width):
         summed = matrix.copy()
@@ -105,7 +105,8 @@ def _as_float32(rows: HalfDense, some: Any) -> Dense:
     return Dense(canonical(rows.matrix[some].view(np.float16).astype(np.float32), np.float32))
 
 
-def _dense_rows(matrix: Any) -> Dense:
+def dense_rows(matrix: Any) -> Dense:
+    """Rows over a matrix in C order, in its own type if that is float16, float32 or float64."""
     if matrix.dtype.kind == "f" and matrix.dtype.itemsize == 2:
         bits: Any = canonical(matrix, np.float16).view(np.uint16)
         return HalfDense(bits)
