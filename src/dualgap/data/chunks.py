@@ -299,7 +299,9 @@ class FromMemory:
         """Views of the arrays, or a sparse copy of dense rows."""
         source = self._source
         span = slice(k * self._step, min((k + 1) * self._step, self.n))
-        return Chunk(sparse_rows(source.rows, span.start, span.stop), source.y[span], source.weight[span], span)
+        return Chunk(
+            sparse_rows(source.rows, span.start, span.stop), source.y[span], source.weight[span], span
+        )
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:
         """Labels and weights of a chunk."""

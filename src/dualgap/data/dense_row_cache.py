@@ -15,7 +15,6 @@ from .row_cache import RowCache
 from .rows import Dense, HalfDense, Rows
 from .sources import Part
 
-
 DENSE: dict[int, tuple[type[Dense], Any]] = {  # rows whose numbers have so many bytes, as kernels see them
     2: (HalfDense, np.uint16),
     4: (Dense, np.float32),

@@ -115,6 +115,11 @@ class JointSlopesPass(JointPass):
     ``beta`` as rows go by.
     """
 
+    @classmethod
+    def of(cls, loss: Any, w: Floats, b: Any, beta: Floats | None) -> JointSlopesPass:
+        """For a model, and the array that its duals are written into."""
+        return cls(loss, JointPass.of(loss, w, b, None).model, beta)
+
     def duals(self, beta: Floats, y: Floats, scores: Floats) -> Floats:
         """Minus the gradients of the losses."""
         fill_slopes(y, self.loss, writable(scores), beta)

@@ -136,7 +136,7 @@ class JointProblem(Regularised):
         return JointPass.of(self.loss, point.w, point.b, beta)
 
     def _slopes_pass(self, point: Point) -> EvaluationPass:
-        return JointSlopesPass(self.loss, JointPass.of(self.loss, point.w, point.b, None).model, point.beta)
+        return JointSlopesPass.of(self.loss, point.w, point.b, point.beta)
 
     def _evaluation(
         self, point: Point, evaluating: EvaluationPass, whole: Partial, scores: Floats

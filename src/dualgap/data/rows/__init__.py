@@ -20,7 +20,7 @@ from .batch import (
     sparse_rows,
 )
 from .csr import CSR, MANY, WideCSR
-from .dense import Dense, HalfDense
+from .dense import Dense, HalfDense, matrix_as
 from .validation import Validated, as_rows, dense_rows, squared_lengths, squares, value_type
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "dense_rows",
     "entries_where",
     "entry_count",
+    "matrix_as",
     "row_count",
     "slice_rows",
     "sparse_rows",

@@ -19,7 +19,7 @@ from ...runtime.threads import in_threads
 from .batch import Rows, entry_count, row_count
 from .common import BROKEN, EXTREME, NOT_FINITE, UNORDERED
 from .csr import CSR, MANY, WideCSR
-from .dense import Dense, HalfDense
+from .dense import Dense, HalfDense, matrix_as
 
 _STRETCH = 50_000  # columns that are looked at at a time, so that they stay in the cache
 _SHARE = 250_000  # entries that make a thread worth its start
@@ -102,7 +102,7 @@ def _stretches(rows: Rows, first: int, last: int) -> tuple[Values, Offsets]:
 
 def _as_float32(rows: HalfDense, some: Any) -> Dense:
     """Some rows in float32, which holds them exactly."""
-    return Dense(canonical(rows.matrix[some].view(np.float16).astype(np.float32), np.float32))
+    return Dense(canonical(matrix_as(HalfDense(rows.matrix[some]), np.float32), np.float32))
 
 
 def dense_rows(matrix: Any) -> Dense:
