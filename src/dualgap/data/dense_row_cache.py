@@ -1,5 +1,5 @@
-"""A cache of dense rows in a fixed amount of memory, in the type that they are stored in: float16 takes 2 bytes
-a number, where a cache of sparse rows takes 8.
+"""A cache of dense rows in a fixed amount of memory, in the type that they are stored in: float16 takes 2
+bytes a number, where a cache of sparse rows takes 8.
 
 All rows are equally long, so the row of slot s is row s of a matrix, and nothing ever moves.
 """

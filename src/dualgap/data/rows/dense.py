@@ -88,8 +88,8 @@ class HalfDense(Dense):
 
 
 def matrix_as(rows: Dense, dtype: Any) -> Any:
-    """All rows as an array of float32 or float64; a copy only where they are stored otherwise. NumPy takes ten
-    times as long for float16 as the processor's own instructions do.
+    """All rows as an array of float32 or float64; a copy only where they are stored otherwise. NumPy takes
+    ten times as long for float16 as the processor's own instructions do.
     """
     if not isinstance(rows, HalfDense):
         return rows.matrix.astype(dtype, copy=False)

@@ -116,7 +116,8 @@ class CacheSweeper:
     """A `DualSweeper` over a batch whose rows are slots of a cache, ``beta`` being that of all rows.
 
     The row of slot s is number 2 s of ``batch.rows`` where these are sparse, and number s where they are
-    dense (``data/row_cache.py``, ``dense_row_cache.py``); targets, weights and norms are numbered by slots. Rows that a sweep evicts stand right behind those in use in the order.
+    dense (``data/row_cache.py``, ``dense_row_cache.py``); targets, weights and norms are numbered by slots.
+    Rows that a sweep evicts stand right behind those in use in the order.
     """
 
     rest: int = 1
@@ -142,8 +143,8 @@ def _fetch_ahead(
 ) -> None:
     """Ask for the rows in the slots that are visited `FAR` and `NEAR` places after ``position``.
 
-    As ``data/fetching.fetch_ahead``, and as there without branches, for rows whose offsets come in pairs and
-    whose duals are found by their numbers.
+    As ``data/fetching.fetch_ahead``, and as there without branches, for rows in slots whose
+    duals are found by their numbers.
     """
     ahead = order[min(position + FAR, size - 1)]
     prefetch(ids, ahead)

@@ -3,10 +3,10 @@ next (Yu, Hsieh, Chang and Lin, KDD 2010, with the steps of ``joint/dual.py``).
 
     maximise  D(beta) = -1/N sum_i c_i phi*(-beta_i) - lam/2 |W(beta)|_F^2 + bias term
 
-All duals, (n, K) of them, are in memory, and W = W(beta). A block is as many neighbouring chunks as the memory
-budget has room for; blocks come in a random order, another one every pass. When a pass begins, W, b and the
-duals are copied, and every chunk is evaluated at that point as it goes by: so a certificate costs no reading,
-and lags one pass.
+All duals, (n, K) of them, are in memory, and W = W(beta). A block is as many neighbouring chunks as the
+memory budget has room for; blocks come in a random order, another one every pass. When a pass begins, W, b
+and the duals are copied, and every chunk is evaluated at that point as it goes by: so a certificate costs no
+reading, and lags one pass.
 """
 
 from __future__ import annotations
@@ -121,8 +121,9 @@ class JointBlock(Solver[State]):
             if room < longest:
                 raise InputError(
                     f"memory_budget={source.memory_budget} is too little for these data: give at least "
-                    f"{math.ceil(fixed + longest * each)} bytes; from disk, {fixed:.0f} go into what is being "
-                    f"read and working copies of duals and weights, and {each:.0f} into each row in memory"
+                    f"{math.ceil(fixed + longest * each)} bytes; from disk, {fixed:.0f} go into what is "
+                    "being read and working copies of duals and weights, and "
+                    f"{each:.0f} into each row in memory"
                 )
             most = min(most, room)
         count = min(feed.chunks, math.ceil(feed.chunks / max(1, int(most / longest))))
@@ -203,7 +204,7 @@ class _Opened:
             self._begin(problem, frozen)
         parts = []
         for k in self._order(state.pass_number)[state.block]:
-            parts.append(self._source.load(int(k)))
+            parts.append(self._loaded(int(k)))
             self._see(parts[-1])
         state = self._ascended(problem, state, parts)
         evaluated = None
@@ -237,6 +238,16 @@ class _Opened:
         )
         cursor = dual.ascend(batch, problem.loss, geometry, rows, work, stop)
         return state._replace(counts=cursor.counts)
+
+    def _loaded(self, k: int) -> Part:
+        """A chunk; whatever a source of chunks raises becomes an InputError."""
+        try:
+            found: Part = self._source.load(k)
+            return found
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self._source.feed.name}: cannot be read on: {error!r}") from error
 
     def _order(self, pass_number: int) -> list[Any]:
         """The blocks of a pass, in a random order."""

@@ -153,6 +153,8 @@ class Gathering:
     room: int
     seed: int
     _rows: list[Rows] = field(default_factory=list)
+    _matrix: Any = None  # of dense rows: they are written where they stay
+    _count: int = 0
     _y: list[Floats] = field(default_factory=list)
     _weight: list[Floats] = field(default_factory=list)
 
@@ -162,7 +164,15 @@ class Gathering:
         count = last * self.room // n - first * self.room // n
         rng = np.random.default_rng([self.seed, first])
         picks = np.sort(rng.choice(last - first, count, replace=False))
-        self._rows.append(_taken(part.batch.rows, picks))
+        rows = part.batch.rows
+        if isinstance(rows, Dense):
+            if self._matrix is None:
+                self._matrix = np.empty((self.room, rows.matrix.shape[1]), dtype=rows.matrix.dtype)
+                self._rows.append(type(rows)(canonical(self._matrix, self._matrix.dtype)))
+            self._matrix[self._count : self._count + count] = rows.matrix[picks]
+            self._count += count
+        else:
+            self._rows.append(_taken(rows, picks))
         self._y.append(part.batch.y[picks])
         self._weight.append(part.batch.weight[picks])
 
@@ -172,7 +182,9 @@ class Gathering:
         total = float(weight.sum())
         if not total > 0.0:
             raise InputError("no row of the sample in memory has a positive weight; raise memory_budget")
-        rows, threads = joined(self._rows), problem.source.threads
+        rows, threads = self._rows[0], problem.source.threads
+        if not isinstance(rows, Dense):
+            rows = joined(self._rows)
         self._rows.clear()
         if problem.loss.task == JOINT:
             classes = problem.classes
