@@ -65,6 +65,10 @@ class DenseFeed:
         converted = 0 if rows.dtype.itemsize == self.dense_bytes else rows.dtype.itemsize
         self.chunk_bytes = size * (self.dense_bytes + converted) + 24 * self._step
 
+    def with_labels(self, y: Any) -> DenseFeed:
+        """The same rows and weights with other labels."""
+        return DenseFeed(self._rows, y, self._weight)
+
     def load(self, k: int, first: bool) -> Chunk:
         """Rows k * step to (k + 1) * step - 1."""
         span = self._span(k)
