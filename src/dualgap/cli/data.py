@@ -65,7 +65,7 @@ def array_options(function: F) -> F:
     return labels_option(weights_option(function))
 
 
-def training_arrays(function: F) -> F:
+def train_arrays(function: F) -> F:
     """The same for training, and the labels of such rows that are held out."""
     held_out = click.option(
         "--validation-labels",

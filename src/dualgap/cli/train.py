@@ -9,14 +9,7 @@ import click
 
 from ..runtime.errors import InputError, suggestion
 from .console import FloatOrInf, OutputError, Size, Spinner, complain, emit, json_option, quiet_option
-from .data import (
-    check_columns,
-    check_files,
-    column_options,
-    data_argument,
-    training_arrays,
-    zero_based_option,
-)
+from .data import check_columns, check_files, column_options, data_argument, train_arrays, zero_based_option
 from .report import Settings
 from .training import forecast, run, stall_of
 from .words import in_options
@@ -117,7 +110,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 )
 @zero_based_option("count from 0; auto: if there is an index 0.")
 @column_options
-@training_arrays
+@train_arrays
 @click.option(
     "--trace",
     metavar="FILE.jsonl",
@@ -214,8 +207,8 @@ def command(**given: Any) -> int:
 
     The losses multinomial and crammer-singer train all K classes at once: one model, one certificate.
 
-    Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With --checkpoint
-    the run (of one model) is saved, too, every minute and in the end: --resume goes on with it.
+    Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With
+    --checkpoint the run (of one model) is saved, too, every minute and in the end, for --resume.
 
     Exit codes: 0 converged (every class), 2 bad input (if it shows during training, the model so far is
     saved), 3 not to the gap or target asked for (model saved), 130 interrupted (model saved), 143 terminated
