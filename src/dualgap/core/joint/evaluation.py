@@ -91,11 +91,13 @@ class JointPass(EvaluationPass):
                 share = np.empty((span.stop - span.start, count))
             duals = self.duals(beta[span], y[span], scores[span])
             sums.append(
-                _evaluate(labelled, self.loss, length, largest, writable(scores[span]), duals, share, balance)
+                evaluate_rows(
+                    labelled, self.loss, length, largest, writable(scores[span]), duals, share, balance
+                )
             )
             if self.beta is not None:
                 block.add_to(moment, share)
-        found = _together(sums, balance)
+        found = together(sums, balance)
         m = y.shape[0] + len(sums) + 2.0
         error = (NORM * float(gamma(m)) + 1.5 * mass_error(count)) * found.length
         return Partial(found, moment.reshape(-1), np.zeros(0), error)
@@ -126,7 +128,7 @@ class JointSlopesPass(JointPass):
         return canonical(beta, np.float64)
 
 
-def _together(parts: list[RowSums], balance: Floats) -> Sums:
+def together(parts: list[RowSums], balance: Floats) -> Sums:
     """The sums of all blocks of a part."""
     loss = conjugate = Compensated(0.0, 0.0)
     for part in parts:
@@ -158,7 +160,7 @@ def scalar_sums(sums: Sums, *, free: bool, classes: int) -> Sums:
 
 
 @kernel
-def _evaluate(
+def evaluate_rows(
     labelled: Labelled,
     loss: Any,
     length: float,
