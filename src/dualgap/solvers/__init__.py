@@ -46,10 +46,10 @@ _HOMES = {
     "cached-loops": "out_of_core.cached_loops.CachedLoops",
     "interior-point": "second_order.interior_point.InteriorPoint",
     "accelerated-sdca": "dual.accelerated_sdca.AcceleratedSDCA",
-    "streamed-newton": "out_of_core.streamed_newton.StreamedNewton",
     "joint-dual": "joint.dual.JointDual",
-    "joint-block": "out_of_core.joint_block.JointBlock",
     "joint-newton": "joint.newton.JointNewton",
+    "joint-block": "out_of_core.joint_block.JointBlock",
+    "streamed-newton": "out_of_core.streamed_newton.StreamedNewton",
 }
 
 
