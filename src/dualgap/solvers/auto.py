@@ -14,6 +14,7 @@ from .switching import Switching
 
 SECOND_ORDER = ("newton", "interior-point")
 SURE = 0.8  # how much cheaper a method of second order must be expected to be, to begin with it
+WORTH_IT = 2.0  # the same for interior points on few rows, where coordinates may take 2 epochs or 2,000
 FIRST_TOL = 1e-3  # to which a run is forecast before there is anything to see
 
 
@@ -73,7 +74,9 @@ def switching(problem: Problem, seed: int, second_first: bool = False) -> tuple[
     if second_first:
         return Switching(first, second, 1), f"the run before ended with a method of second order, for {shape}"
     coordinates = forecast.prior("dcd", FIRST_GAP, FIRST_TOL)
-    sooner = forecast.prior(second.name, FIRST_GAP, FIRST_TOL) <= SURE * coordinates
-    if sooner if forecast.smooth else forecast.crawls:
+    expected = forecast.prior(second.name, FIRST_GAP, FIRST_TOL)
+    sooner = expected <= SURE * coordinates if forecast.smooth else forecast.crawls
+    reliable = forecast.wide and second.name == "interior-point" and expected <= WORTH_IT * coordinates
+    if sooner or reliable:
         return Switching(first, second, 1), f"few passes of second order suit {shape}"
     return Switching(first, second, 0), f"many cheap steps suit {shape}"
