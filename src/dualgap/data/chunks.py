@@ -134,7 +134,8 @@ class OnDisk:
     @staticmethod
     def _not_in_memory() -> InputError:
         return InputError(
-            "this solver needs all rows in memory; cached-loops, block and selective-block do not"
+            "this solver needs all rows in memory; cached-loops, block, selective-block, streamed-newton and "
+            "joint-block do not"
         )
 
     @property
