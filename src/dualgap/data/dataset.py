@@ -38,7 +38,7 @@ from .labels import (
     targets_of,
     words_of,
 )
-from .memory import check_width, streaming_budget, streaming_note, training_bytes
+from .memory import CLASS_BYTES, check_width, streaming_budget, streaming_note, training_bytes
 from .scaling import fitted
 from .schema import Schema
 from .sources import View, view
@@ -136,6 +136,8 @@ def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Datase
         size = _training_bytes(derived_feed(feed, None, spec.expansion))
         if (spec.scale if schema is None else schema.scaling) is not None:
             size += 8 * feed.nnz  # the scaled values; the others stay
+        if task == "classes" and feed.labels is not None:
+            size += CLASS_BYTES * feed.n * len(feed.labels)
         budget = None if spec.in_memory else streaming_budget(size, spec.memory_budget)
         if budget is not None or spec.in_memory is False:
             return _on_disk(spec, task, schema, feed, budget)
