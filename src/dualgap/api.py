@@ -43,6 +43,7 @@ def fit(
     bias: str | Bias = "none",
     rho: float = 1.0,
     sample_weight: Any = None,
+    offset: Any = None,
     max_epochs: float | None = 1000,
     max_visits: int | None = None,
     time_limit: float | None = None,
@@ -108,6 +109,9 @@ def fit(
         regularised.
     sample_weight : array of n numbers >= 0, or the path of an .npy file
         Weight 2 is the row twice, weight 0 is no row.
+    offset : array of n numbers, optional
+        A known part of every score: scores are ``<w, x_i> + b + offset_i``. For one score a row, and rows in
+        memory. The model does not keep them: it is given those of the rows that it scores or verifies.
     max_epochs, max_visits, time_limit : numbers or None
         Limits: epochs (visits of rows over their number), visits of rows, seconds. ``decomposition`` and
         ``smo`` count the rows that they move, not all that they read. Some solvers (``newton``, ``asdca``,

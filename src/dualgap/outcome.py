@@ -33,6 +33,7 @@ class Outcome(Result):
     data: Dataset | None = None  # what it was trained on
     C: float | None = None  # as it was given; None: lam was
     date: str | None = None  # when training ended, in UTC
+    offsets: bool = False  # the training rows had offsets
 
     @classmethod
     def of(cls, result: Result, **more: Any) -> Outcome:
@@ -66,4 +67,6 @@ class Outcome(Result):
     def model(self) -> Model:
         """The model: ``predict``, ``decision_function``, ``evaluate``, ``save``, ``verify``."""
         assert self.data is not None  # as ``fit`` gives it
-        return model_of(self, self.data, C=self.C, auto_reason=self.auto_reason, date=self.date)
+        return model_of(
+            self, self.data, C=self.C, auto_reason=self.auto_reason, date=self.date, offsets=self.offsets
+        )

@@ -12,10 +12,12 @@ import numpy as np
 
 from .core.bias import Bias, make_bias
 from .core.losses import JOINT, Loss, make_loss
+from .core.offsets import with_offsets
 from .core.problem import AnyProblem, Form, Point, make_problem
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
 from .data.labels import ClassNumbers, shown_label
+from .data.sources import View
 from .inputs import data_of, held_out, opened
 from .limits import Limits, parsed_period, period_in_visits, stall_visits
 from .outcome import Outcome
@@ -65,7 +67,7 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     checkpoint = [] if given["checkpoint"] is None else [Checkpoint(given["checkpoint"], every)]
     names = [
         *("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options"),
-        *("validation", "metric", "task"),
+        *("validation", "metric", "task", "offset"),
     ]
     limits = Limits(**{name: given[name] for name in Limits._fields})
     resume = run_to_resume(given["resume"], given["warm"])
@@ -128,6 +130,7 @@ class Task(NamedTuple):
     tol: float  # the relative gap asked for
     data: Dataset
     C: float | None  # as it was given, free of rounding; None: lam was
+    offsets: bool = False  # the rows have offsets
 
     def named(self, result: Result) -> Outcome:
         """The outcome: what the run found, with labels, expansion, the reason of ``auto`` and the date."""
@@ -138,6 +141,7 @@ class Task(NamedTuple):
             auto_reason="; then ".join([self.auto_reason, *result.story]),
             data=self.data,
             C=self.C,
+            offsets=self.offsets,
             date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
 
@@ -157,6 +161,7 @@ def prepare(
     validation: Any = None,
     metric: str = "loss",
     task: str | None = None,
+    offset: Any = None,
     arguments: Collection[str] = (),
     second_first: bool = False,
 ) -> Task:
@@ -166,6 +171,10 @@ def prepare(
     kind_of_targets = task_of(task, chosen)
     data = opened(rows, kind_of_targets, depth=4)
     source, held = held_out(validation, data, kind_of_targets, seed)
+    if offset is not None:
+        if is_hard(C, lam):
+            raise InputError(f"C={C!r} is the hard margin, which takes no offset; give a finite C")
+        source, held, chosen = _with_offsets(source, held, chosen, offset, validation, metric)
     classes = None if data.labels is None else data.labels.classes
     hard = is_hard(C, lam)
     if hard:
@@ -201,7 +210,22 @@ def prepare(
     measure = metric_of(metric, data, held is not None)
     validate = None if held is None else Validation(held, chosen, measure, joint)
     given = None if form == "mean" else math.inf if hard else 1.0 if C is None else float(C)
-    return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
+    has = offset is not None
+    return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given, has)
+
+
+def _with_offsets(
+    source: Any, held: Any, loss: Loss, offset: Any, validation: Any, metric: Any
+) -> tuple[View, View | None, Loss]:
+    """Rows, held-out rows and loss with offsets. Rows that are held out are some of those that have them."""
+    if held is not None and (not isinstance(validation, float | np.floating) or metric != "loss"):
+        raise InputError(
+            "offset= goes with validation= as a part of the rows, and metric='loss': other rows have no "
+            "offsets here"
+        )
+    own = None if held is None else with_offsets(held, loss, offset)[0]
+    rows, wrapped = with_offsets(source, loss, offset)
+    return rows, own, wrapped
 
 
 def _classes_at_once(loss: Any, data: Dataset) -> int | None:

@@ -62,6 +62,7 @@ _FIELDS = {
     "classes": Optional(Each(_LABEL)),
     "class_weight": Optional(Each(NOT_NEGATIVE)),
     "absent": Optional(Each(_LABEL)),
+    "offsets": Optional(FLAG),
     "proofs": Each(_PROOF),
     "solver": {
         "name": TEXT,

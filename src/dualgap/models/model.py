@@ -21,6 +21,7 @@ from .scoring import (
     probabilities_of,
     rows_for,
     scores_of,
+    shifted,
 )
 
 if TYPE_CHECKING:  # Numba comes with these, and loading a model to predict does without
@@ -95,6 +96,7 @@ class Model:
     class_weight: tuple[float, ...] | None = None  # factors of the weights of each class's rows
     held_rows: Any = None  # the numbers of rows that were held out of training for validation, if any were,
     held_hashes: Any = None  # and their hashes, with the weights that the data gives them
+    offsets: bool = False  # training rows had offsets, a known part of their scores that is not kept
     absent: tuple[Any, ...] = ()  # labels of training rows that all have weight 0, and are no classes
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver
     data_name: str | None = None  # the file of the training rows
@@ -157,8 +159,9 @@ class Model:
         columns = self.n_columns, self.zero_based, self.feature_names
         return Schema(*columns, expansion, labels, "the model", scaling)
 
-    def decision_function(self, X: Any) -> Floats:
-        """``<w, x> + b`` in float64: one number a row, or K of them where there are K classes.
+    def decision_function(self, X: Any, offset: Any = None) -> Floats:
+        """``<w, x> + b`` in float64: one number a row, or K of them where there are K classes; plus the
+        offsets of the rows, if they are given.
 
         X is a matrix, dense or sparse, or what names rows (a path, a Store, a DataSpec), which are then read
         in bounded memory. The rows are as they were before any scaling and expansion.
@@ -169,26 +172,29 @@ class Model:
             spec = X if isinstance(X, DataSpec) else DataSpec(X)
             if isinstance(X, DataSpec) or spec.named:
                 k = self.coef.shape[0]
-                return np.concatenate([np.zeros(0) if k == 1 else np.zeros((0, k)), *self.scores(spec)])
-        return check_finite(self._scored(rows_for(X, self.n_columns)))
+                return shifted(
+                    np.concatenate([np.zeros(0) if k == 1 else np.zeros((0, k)), *self.scores(spec)]), offset
+                )
+        return shifted(check_finite(self._scored(rows_for(X, self.n_columns))), offset)
 
-    def predict(self, X: Any) -> Any:
-        """Labels of rows, as an array; for regression their scores. X is as in ``decision_function``.
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """Labels of rows, as an array; for regression their scores. X and ``offset`` are as in
+        ``decision_function``.
 
         A model of one class against the rest has None for rows of the rest. A multilabel model returns a
         matrix of 0 and 1, with a column for each of ``classes``.
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, offset)
         if self.multilabel:
             return indicators_of(scores)
         return scores if self.classes is None else labels_of(scores, self.classes)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, offset: Any = None) -> Floats:
         """The probabilities of the classes, a column for each of ``classes``, where the loss has them: the
-        logistic and the multinomial loss do. X is as in ``decision_function``.
+        logistic and the multinomial loss do. X and ``offset`` are as in ``decision_function``.
         """
         self.check_probabilistic()
-        return probabilities_of(self.decision_function(X))
+        return probabilities_of(self.decision_function(X, offset))
 
     def check_probabilistic(self) -> None:
         """Refuse a model that has no probabilities."""
@@ -239,15 +245,15 @@ class Model:
         name = "r2" if self.classes is None else "subset_accuracy" if self.multilabel else "accuracy"
         return self.evaluate(X, y).values[name]
 
-    def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Verification:
+    def verify(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Verification:
         """Recompute the certificates from the training rows and compare them with the stored ones.
 
-        X is a matrix with its labels y, a path, a DataSpec, or a Dataset opened in this schema. Weights are
-        those given to ``fit``; class weights are applied here.
+        X is a matrix with its labels y, a path, a DataSpec, or a Dataset opened in this schema. Weights and
+        offsets are those given to ``fit``; class weights are applied here.
         """
         from .verification import verify
 
-        return verify(self, _spec(X, y, sample_weight))
+        return verify(self, _spec(X, y, sample_weight), offset)
 
     def identified(self, X: Any, y: Any = None, sample_weight: Any = None) -> Model:
         """The same model with the fingerprints of its training rows, so that it is verified from them in any

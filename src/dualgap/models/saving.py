@@ -93,6 +93,7 @@ def header_of(model: Model) -> dict[str, Any]:
         "classes": None if model.classes is None else list(model.classes),
         "class_weight": None if model.class_weight is None else list(model.class_weight),
         **({"absent": list(model.absent)} if model.absent else {}),
+        **({"offsets": True} if model.offsets else {}),
         "proofs": [proof._asdict() for proof in model.proofs],
         "solver": {
             "name": model.solver,
@@ -154,6 +155,7 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         held_rows=_held_rows(arrays, header["n_samples"]),
         held_hashes=arrays.get("held_hashes"),
         absent=tuple(header.get("absent") or ()),
+        offsets=bool(header.get("offsets")),
         auto_reason=solver.get("auto_reason") or "",
         data_name=trained.get("data"),
         trained=trained.get("date"),

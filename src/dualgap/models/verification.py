@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from ..core.bias import make_bias
 from ..core.losses import JOINT, Loss, loss_named
+from ..core.offsets import with_offsets
 from ..core.problem import AnyProblem, Certificate, Point, make_problem
 from ..data.chunks import OnDisk
 from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data, scan
@@ -73,18 +74,22 @@ class Verification(NamedTuple):
         return self.rows is not None
 
 
-def verify(model: Model, data: Any) -> Verification:
+def verify(model: Model, data: Any, offset: Any = None) -> Verification:
     """Recompute the certificates of a model from its training rows: a path, a DataSpec, or a Dataset in its
-    schema.
+    schema; and their offsets, if they had any in training.
     """
     if not model.proofs:
         raise InputError("the model has no certificate, so there is nothing to verify")
+    if model.offsets and offset is None:
+        raise InputError("the training rows had offsets: verify it by Model.verify(X, y, offset=...)")
+    if offset is not None and not model.offsets:
+        raise InputError("offset= is given, and the model was trained without offsets; leave it out")
     faults = [contradiction(model, k) for k in range(len(model.proofs))]
     if any(faults):
         return _verification(model, None, [(NOT_TRUE, fault, None) if fault else _UNSEEN for fault in faults])
     if not isinstance(data, Dataset):
         data = _opened(model, data if isinstance(data, DataSpec) else DataSpec(data))
-    return _recompute(model, _weighted(model, data))
+    return _recompute(model, _weighted(model, data), offset)
 
 
 def _as_trained(model: Model, data: Dataset) -> Dataset:
@@ -183,7 +188,7 @@ def _codes(model: Model, targets: Floats) -> Any:
     return (targets > 0).astype(np.intp) if signed else targets.astype(np.intp)
 
 
-def _recompute(model: Model, data: Dataset) -> Verification:
+def _recompute(model: Model, data: Dataset, offset: Any) -> Verification:
     """Build the problems anew, evaluate the stored points, and compare."""
     count, n = len(model.proofs), data.source.n
     if n != model.n_samples:
@@ -201,7 +206,13 @@ def _recompute(model: Model, data: Dataset) -> Verification:
         raise InputError(
             "the model was saved without duals: its bound can be recomputed only where all rows fit in memory"
         )
-    found = [_recompute_row(model, k, _against_rest(model, data, k), loss, rows, order) for k in range(count)]
+    found = []
+    for k in range(count):
+        source = _against_rest(model, data, k)
+        if offset is None:
+            found.append(_recompute_row(model, k, source, loss, rows, order))
+        else:
+            found.append(_recompute_row(model, k, *with_offsets(source, loss, offset), rows, order))
     return _verification(model, order, found)
 
 

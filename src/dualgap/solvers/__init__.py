@@ -202,6 +202,9 @@ def make_solver(
     if not can_train(cls, loss.name):
         able = names_of(lambda other: can_train(other, loss.name))
         raise InputError(f"solver {name!r} cannot train with the loss {loss.name!r}; these can: {able}")
+    if loss.offset and not cls.capabilities.offsets:
+        able = names_of(lambda other: can_train(other, loss.name) and other.capabilities.offsets)
+        raise InputError(f"solver {name!r} takes no offsets; these do: {able}")
     if not can_have(cls, bias):
         raise _without_bias(name, bias, loss.name)
     package = cls.capabilities.package
