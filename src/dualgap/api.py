@@ -62,6 +62,7 @@ def fit(
     validation: Any = None,
     patience: int | None = None,
     metric: str = "loss",
+    stop_when_decided: Any = None,
     task: str | None = None,
     penalty: str = "l2",
     in_memory: bool | None = None,
@@ -150,6 +151,9 @@ def fit(
         What early stopping goes by: the mean loss on held-out rows, the share of them predicted wrong, or 1
         less their break-even point (where precision equals recall). Records have it as
         ``measures["validation"]``.
+    stop_when_decided : matrix of rows, optional
+        End the run, too, once no further training can change the label of any of these rows: each is proven
+        to be the one that the exact optimum gives (``reason.name == "decided"``).
     task : {"classification", "regression"}, optional
         By default that of the loss. ``"classification"`` with a regression loss (least squares, Huber...)
         takes two labels as -1 and +1, and the model predicts labels.

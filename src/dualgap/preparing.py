@@ -12,13 +12,11 @@ import numpy as np
 
 from .core.bias import Bias, make_bias
 from .core.losses import JOINT, Loss, make_loss
-from .core.offsets import with_offsets
 from .core.problem import AnyProblem, Form, Point, make_problem
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
 from .data.labels import ClassNumbers, shown_label
-from .data.sources import View
-from .inputs import data_of, held_out, opened
+from .inputs import data_of, held_out, opened, rows_with_offsets
 from .limits import Limits, parsed_period, period_in_visits, stall_visits
 from .outcome import Outcome
 from .runtime.checks import duration, flag, functions, number, one_of, shown, whole
@@ -114,6 +112,12 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     if stalled is not None:
         rules = rules | Stalled(stalled)
     told = [as_callback(each) for each in callbacks]
+    if given["stop_when_decided"] is not None:
+        from .deciding import WhenDecided
+
+        if output == "last":
+            raise InputError("stop_when_decided= is about the best model; leave output='last' out")
+        told.append(WhenDecided(given["stop_when_decided"], task.data))
     return Prepared(task, rules, settings, [*told, *checkpoint])  # it saves what the others remember
 
 
@@ -174,7 +178,7 @@ def prepare(
     if offset is not None:
         if is_hard(C, lam):
             raise InputError(f"C={C!r} is the hard margin, which takes no offset; give a finite C")
-        source, held, chosen = _with_offsets(source, held, chosen, offset, validation, metric)
+        source, held, chosen = rows_with_offsets(source, held, chosen, offset, validation, metric)
     classes = None if data.labels is None else data.labels.classes
     hard = is_hard(C, lam)
     if hard:
@@ -212,20 +216,6 @@ def prepare(
     given = None if form == "mean" else math.inf if hard else 1.0 if C is None else float(C)
     has = offset is not None
     return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given, has)
-
-
-def _with_offsets(
-    source: Any, held: Any, loss: Loss, offset: Any, validation: Any, metric: Any
-) -> tuple[View, View | None, Loss]:
-    """Rows, held-out rows and loss with offsets. Rows that are held out are some of those that have them."""
-    if held is not None and (not isinstance(validation, float | np.floating) or metric != "loss"):
-        raise InputError(
-            "offset= goes with validation= as a part of the rows, and metric='loss': other rows have no "
-            "offsets here"
-        )
-    own = None if held is None else with_offsets(held, loss, offset)[0]
-    rows, wrapped = with_offsets(source, loss, offset)
-    return rows, own, wrapped
 
 
 def _classes_at_once(loss: Any, data: Dataset) -> int | None:

@@ -56,6 +56,10 @@ def run(
         found: Any = _Training(settings, arguments, data, trace, spinner, ctrl_c).run()
         seconds = time.perf_counter() - began
         model: Model = found.model
+        if settings.bounds:
+            from ..models.bounding import bounded
+
+            model = bounded(model, found.outcomes if several else [found])
         if settings.no_duals:
             model = replace(model, dual=None, dual_hashes=None)
         model.save(file)

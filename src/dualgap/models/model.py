@@ -98,6 +98,7 @@ class Model:
     held_hashes: Any = None  # and their hashes, with the weights that the data gives them
     offsets: bool = False  # training rows had offsets, a known part of their scores that is not kept
     absent: tuple[Any, ...] = ()  # labels of training rows that all have weight 0, and are no classes
+    regions: Any = None  # where the optimum lies, for bounds on scores: a Region for each proof, or None
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver
     data_name: str | None = None  # the file of the training rows
     trained: str | None = None  # when training ended, in UTC
@@ -210,12 +211,49 @@ class Model:
                 "classes at once, with loss='multinomial'"
             )
 
+    def decision_bounds(self, X: Any, offset: Any = None) -> tuple[Floats, Floats]:
+        """The least and the greatest score that the exact optimum of the training problem can give each row:
+        proven by the certificate, rounding errors included. X is a matrix, as in ``decision_function``.
+
+        A model from ``outcome.bounded_model``, ``with_bounds`` or ``train --bounds`` has the tightest bounds,
+        which need the training rows once; an intercept that is not regularised has no others.
+        """
+        from .bounding import certified_regions, score_bounds
+
+        low, high = score_bounds(certified_regions(self), self._features(rows_for(X, self.n_columns)))
+        return shifted(low, offset), shifted(high, offset)
+
+    def decided(self, X: Any, offset: Any = None) -> Any:
+        """Which rows have a label that no further training can change: the exact optimum gives the same."""
+        from .bounding import certified_regions, decided
+
+        if self.classes is None:
+            raise InputError("a model for regression has scores, but no labels; see decision_bounds")
+        features = self._features(rows_for(X, self.n_columns))
+        moved = None if offset is None else shifted(np.zeros(features.shape[0]), offset)
+        return decided(certified_regions(self), features, self.multilabel, moved)
+
+    def with_bounds(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Model:
+        """The same model with the tightest bounds on scores, from its training rows in their order, which are
+        verified here.
+        """
+        from .bounding import with_bounds
+
+        return with_bounds(self, _spec(X, y, sample_weight), offset)
+
     def scores(self, spec: DataSpec) -> Iterator[Floats]:
         """The decision values of the rows of a file, some thousands at a time, in bounded memory."""
         from ..data.dataset import scan
 
         for table in scan(spec.to_be_scored(), self.schema):
             yield self._scored(table.X)
+
+    def bounds(self, spec: DataSpec) -> Iterator[Floats]:
+        """``decision_bounds`` of the rows of a file, likewise: two numbers for each score of a row."""
+        from ..data.dataset import scan
+
+        for table in scan(spec.to_be_scored(), self.schema):
+            yield np.stack(self.decision_bounds(table.X), axis=-1).reshape(table.n, -1)
 
     def labels(self, scores: Floats) -> list[Any]:
         """The labels that decision values stand for, as plain Python values, or lists of them (multilabel); a
@@ -278,13 +316,17 @@ class Model:
 
     def _scored(self, X: Any) -> Floats:
         """The scores of a matrix of rows, which are scaled and expanded if the model was trained so."""
+        return scores_of(self._features(X), self.coef, self.intercept)
+
+    def _features(self, X: Any) -> Any:
+        """Rows scaled and expanded as those of training."""
         features = X if self.expand is None and self.scale is None else self.schema.expand(X)
         if features.shape[1] != self.n_features:
             raise InputError(
                 f"the model's expansion {self.expand} makes {features.shape[1]} columns, and the model has "
                 f"weights for {self.n_features}"
             )
-        return scores_of(features, self.coef, self.intercept)
+        return features
 
 
 def _spec(X: Any, y: Any, weight: Any) -> Any:
