@@ -23,6 +23,7 @@ FORMULAS = {  # of the losses, whose classes bring Numba; a test holds that they
     "squared": "scale * (s - y)^2",
     "huber": "(s - y)^2 for residuals up to the threshold, a line beyond it",
     "absolute": "|s - y|",
+    "quantile": "max(quantile (y - s), (1 - quantile) (s - y))",
     "epsilon-insensitive": "max(0, |s - y| - epsilon)",
     "squared-epsilon-insensitive": "max(0, |s - y| - epsilon)^2",
     "multinomial": "ln sum_k exp(s_k - s_y)",

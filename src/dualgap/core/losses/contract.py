@@ -53,6 +53,8 @@ Constants
     phi is minus the logarithm of the probability 1 / (1 + exp(-y score)) of y.
 ``positive``
     The parameters that must be > 0, because they divide or bound; the others may be 0.
+``below_one``
+    The parameters that must be < 1.
 
 For Python alone ---------------- ``ramps(y)`` A loss made of lines and parabolas, as a sum: phi = sum of
     ``max over low <= beta <= high of beta (at - score) - bend/2 beta^2``, for an array of targets; bounds
@@ -78,6 +80,7 @@ _DEFAULTS: dict[str, Any] = {
     "hard_margin": None,
     "probabilistic": False,
     "positive": (),
+    "below_one": (),
     "ramps": None,
 }
 
@@ -123,6 +126,8 @@ class Loss(Protocol):
     def probabilistic(self) -> bool: ...
     @property
     def positive(self) -> tuple[str, ...]: ...
+    @property
+    def below_one(self) -> tuple[str, ...]: ...
     def value(self, y: float, score: float) -> float: ...
     def derivative(self, y: float, score: float) -> float: ...
     def curvature(self, y: float, score: float) -> float: ...

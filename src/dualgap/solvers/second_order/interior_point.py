@@ -113,6 +113,7 @@ class InteriorPoint(Solver[State]):
             "squared",
             "huber",
             "absolute",
+            "quantile",
             "epsilon-insensitive",
             "squared-epsilon-insensitive",
         ),
