@@ -6,9 +6,9 @@
     python tests/sklearn_suites.py --peer             scikit-learn's own classes: what passes there at all
 
 The tests are those of the installed scikit-learn. Ours stand where its tests import its own from, before the
-tests are collected; a test counts if it makes an object of our class. A failure is explained where ``REASONS``
-has an entry for it, and is ours to mend where it has none; the exit code is 1 if there are any of those.
-"""
+tests are collected; a test counts if it makes an object of our class. A failure is explained where
+``REASONS`` has an entry for it, and is ours to mend where it has none; the exit code is 1 if there are any of
+those."""
 
 from __future__ import annotations
 
@@ -113,7 +113,11 @@ def run_here(name: str, peer: bool, out: Path) -> None:
     plugin = Patched(name, peer)
     options = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--pyargs", "-W", "ignore", "--tb=short"]
     pytest.main([*options, SUITES[name].module], plugins=[plugin])
-    found = {key.rpartition("/")[2]: plugin.outcomes.get(key, ("skipped", "")) for key in sorted(plugin.used) if key}
+    found = {
+        key.rpartition("/")[2]: plugin.outcomes.get(key, ("skipped", ""))
+        for key in sorted(plugin.used)
+        if key
+    }
     out.write_text(json.dumps(found))
 
 
@@ -154,13 +158,17 @@ def tell(name: str, outcomes: dict[str, tuple[str, str]], whole: bool) -> bool:
         for reason, count in Counter(filter(None, reasons.values())).most_common():
             print(f"  {count:4d}  {reason}")
         for test in unexplained:
-            print(f"  FAILED {test}\n         {failures[test].splitlines()[0][:200] if failures[test] else ''}")
+            print(
+                f"  FAILED {test}\n         {failures[test].splitlines()[0][:200] if failures[test] else ''}"
+            )
     return not unexplained
 
 
 def main() -> int:
     """Run the suites that are named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", choices=[[], *SUITES])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--peer", action="store_true", help="scikit-learn's own classes")

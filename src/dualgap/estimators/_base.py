@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,9 +19,8 @@ from ..data.labels import Labels
 from ..data.sources import View
 from ..models.scoring import scores_of
 from ..outcome import Outcome
-from ..preparing import checked_C
 from ..runtime.arrays import Floats
-from ..runtime.checks import number, shown
+from ..runtime.checks import shown
 from ..runtime.errors import InputError
 from ..training.callbacks import Progress
 from ..training.interruption import CtrlC
@@ -30,7 +29,8 @@ from . import _convergence
 from ._fitted import Fitted, Trained, origin_of
 from ._input import options_for, rows_of, seed_of, thread_count
 from ._parameters import Kind, validate
-from ._warm import Points, cold, hashes_of, warm_points
+from ._strengths import Strength, by_C, scaled
+from ._warm import Points, Start, cold, given_points, hashes_of, warm_points
 
 _PENALTIES = (
     "dualgap regularises by the squared l2 norm only; scikit-learn's SGDClassifier and "
@@ -51,7 +51,7 @@ class Targets(NamedTuple):
     factor: float = 1.0  # of C
 
     @property
-    def count(self) -> int:
+    def models(self) -> int:
         """The number of models."""
         return len(self.names)
 
@@ -62,8 +62,8 @@ class LinearModel(Fitted):
     """
 
     _kinds: ClassVar[dict[str, Kind]] = {}  # of parameters, where they are not the common ones
-    _default_C: ClassVar[float] = 1.0
 
+    loss: str | Loss
     n_iter_: Any
     _row_hashes: Any
 
@@ -72,11 +72,11 @@ class LinearModel(Fitted):
         *,
         C: float | None = None,
         alpha: float | None = None,
-        tol: float = 1e-3,
+        tol: float | None = 1e-3,
         fit_intercept: bool = True,
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
-        max_iter: float = 1000,
+        max_iter: float | None = 1000,
         time_limit: float | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -142,16 +142,17 @@ class LinearModel(Fitted):
             return NoBias()
         return ExactBias() if self.bias == "exact" else AugmentedBias(float(self.intercept_scaling))
 
-    def _strength(self) -> dict[str, float]:
+    def _strength(self) -> Strength:
         """How much is regularised, as ``fit`` takes it: C, or lam."""
-        if self.alpha is None:
-            return {"C": checked_C(self._default_C if self.C is None else self.C)}
-        if self.C is not None and self.C != self._default_C:
-            raise InputError(
-                f"both C={shown(self.C)} and alpha={shown(self.alpha)} are given; give one (C = 1/(alpha N), "
-                "N the sum of the weights)"
-            )
-        return {"lam": number("alpha", self.alpha, zero=True)}
+        return by_C(self.C, self.alpha, 1.0)
+
+    def _loss_spec(self) -> str | Loss:
+        """The loss; for K classes it may be a joint one."""
+        return self.loss
+
+    def _loss_factor(self) -> float:
+        """What C is multiplied by because the loss has another scale than scikit-learn's of the name."""
+        return 1.0
 
     def _solver(self) -> tuple[str, dict[str, Any]]:
         """The name of the solver, and its options."""
@@ -159,20 +160,36 @@ class LinearModel(Fitted):
 
     def _limits(self) -> dict[str, Any]:
         """When a run ends, as ``fit`` takes it."""
-        return {"tol": float(self.tol), "max_epochs": float(self.max_iter), "time_limit": self.time_limit}
+        return {"tol": self._tolerance(), "max_epochs": self._most_epochs(), "time_limit": self.time_limit}
+
+    def _tolerance(self) -> float:
+        """The relative gap at which to stop; None, where an estimator takes it, is 0."""
+        return 0.0 if self.tol is None else float(self.tol)
+
+    def _most_epochs(self) -> float:
+        """The limit on epochs; None, where an estimator takes it, is the default of ``fit``."""
+        return 1000.0 if self.max_iter is None else float(self.max_iter)
 
     def _watchers(self, shown_alone: bool) -> list[Any]:
         """The callbacks of every run; progress is shown of one run at a time."""
         told = list(self.callbacks or ())
-        return [*told, Progress(float(self.tol))] if self.verbose and shown_alone else told
+        return [*told, Progress(self._tolerance())] if self.verbose and shown_alone else told
 
-    def _train(self, X: Any, targets: Targets, weight: Floats, loss: Loss) -> tuple[list[Trained], bool]:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, start: Start | None = None
+    ) -> Self:
+        """Train, if need be from given weights."""
+        raise NotImplementedError  # classifiers and regressors do
+
+    def _train(
+        self, X: Any, targets: Targets, weight: Floats, loss: Loss, start: Start | None
+    ) -> tuple[list[Trained], bool]:
         """All models; and whether Ctrl-C was pressed."""
         threads = thread_count(self.n_jobs)
-        workers = min(threads, targets.count)
-        strength, bias = _scaled(self._strength(), targets.factor), self._bias()
+        workers = min(threads, targets.models)
+        strength, bias = scaled(self._strength(), targets.factor * self._loss_factor()), self._bias()
         solver, options = self._solver()
-        seed, warm = seed_of(self.random_state), self._warm_points(X, targets)
+        seed, warm = seed_of(self.random_state), self._warm_points(X, targets, start)
         data = open_data(DataSpec(X, weight, weight, threads=threads // workers), "regression")
         rows = data.source
         assert isinstance(rows, View)  # as X is
@@ -189,7 +206,7 @@ class LinearModel(Fitted):
             return job(k, own, warm=warm(k), **arguments, **self._validation(targets, k))
 
         jobs = chain(  # bad arguments are refused at once
-            [prepared(0)], map(prepared, range(1, targets.count))
+            [prepared(0)], map(prepared, range(1, targets.models))
         )
         with CtrlC() as ctrl_c:
             models = []
@@ -197,8 +214,7 @@ class LinearModel(Fitted):
                 models.append(Trained.of(outcome, weight))
                 if k == 0:
                     assert isinstance(outcome, Outcome)  # as ``job`` makes it
-                    C = strength["C"] if "C" in strength else outcome.problem.C
-                    self._origin = origin_of(outcome, C, threads)
+                    self._origin = origin_of(outcome, strength.get("C"), threads)
         return models, ctrl_c.pressed
 
     def _validation(self, targets: Targets, k: int) -> dict[str, Any]:
@@ -223,15 +239,21 @@ class LinearModel(Fitted):
         rows = rows_of(self, X_val, training=False)
         y = np.asarray(y_val)
         if y.shape[0] != rows.shape[0]:
-            raise InputError(f"X_val has {rows.shape[0]} rows and y_val {y.shape[0]}; one label or target a row")
+            raise InputError(
+                f"X_val has {rows.shape[0]} rows and y_val {y.shape[0]}; one label or target a row"
+            )
         of = targets_of(y)
         data = open_data(DataSpec(rows, np.zeros(rows.shape[0]), None), "regression")
         source = data.source
         assert isinstance(source, View)
         return lambda k: data._replace(source=source.with_targets(of(k)))
 
-    def _warm_points(self, X: Any, targets: Targets) -> Points:
-        """The starting points: those of the last fit if ``warm_start`` asks for them and they fit."""
+    def _warm_points(self, X: Any, targets: Targets, start: Start | None) -> Points:
+        """The starting points: those given, or those of the last fit if ``warm_start`` asks for them and they
+        fit.
+        """
+        if start is not None:
+            return given_points(start, targets.models, int(X.shape[1]))
         if not self.warm_start:
             self.__dict__.pop("_row_hashes", None)
             return cold
@@ -240,7 +262,7 @@ class LinearModel(Fitted):
         if "dual_" in kept and "_row_hashes" in kept:
             coef, intercept = self._weights()
             points = warm_points(
-                coef, intercept, self.dual_, self._row_hashes, now, targets.count, int(X.shape[1])
+                coef, intercept, self.dual_, self._row_hashes, now, targets.models, int(X.shape[1])
             )
         self._row_hashes = now
         return points
@@ -258,7 +280,7 @@ class LinearModel(Fitted):
         if self.keep_dual or self.warm_start:
             self.dual_ = np.concatenate([model.dual for model in models])
         # a step under way is finished, even if it passes the limit
-        self.n_iter_ = min(math.ceil(max(model.epochs for model in models)), math.ceil(self.max_iter))
+        self.n_iter_ = min(math.ceil(max(model.epochs for model in models)), math.ceil(self._most_epochs()))
         if pressed:  # even if all models were just done: whoever fits many of them is to stop too
             raise KeyboardInterrupt("training was interrupted; the estimator holds the best model so far")
         self._warn(X, models, names)
@@ -269,9 +291,7 @@ class LinearModel(Fitted):
 
     def _warn(self, X: Any, models: list[Trained], names: list[str]) -> None:
         behind = [
-            k
-            for k, model in enumerate(models)
-            if not model.converged and model.reason.name not in _convergence.ASKED_FOR
+            k for k, model in enumerate(models) if not (model.converged or self._asked_for(model.reason.name))
         ]
         if not behind:
             return
@@ -281,9 +301,9 @@ class LinearModel(Fitted):
             type(self).__name__,
             X,
             certificate=model.certificate,
-            tol=float(self.tol),
+            tol=self._tolerance(),
             epochs=model.epochs,
-            max_iter=float(self.max_iter),
+            max_iter=self._most_epochs(),
             reason=model.reason.name,
             who=""
             if len(models) == 1
@@ -291,14 +311,13 @@ class LinearModel(Fitted):
         )
         if model.remark:
             text = f"{text} Note that {model.remark}."
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+        warnings.warn(text, ConvergenceWarning, stacklevel=5)
+
+    def _asked_for(self, reason: str) -> bool:
+        """Whether a run ended above its tolerance because the user said so."""
+        return reason in _convergence.ASKED_FOR or (self._tolerance() == 0.0 and reason == "max_epochs")
 
     def _scores(self, X: Any) -> Any:
         """``<w, x> + b`` in float64 for every row and model, as a ``Model`` has it."""
         coef, intercept = self._weights()
         return scores_of(rows_of(self, X, training=False), coef, intercept)
-
-
-def _scaled(strength: dict[str, float], factor: float) -> dict[str, float]:
-    """C times a factor, or lam divided by it."""
-    return {key: value * factor if key == "C" else value / factor for key, value in strength.items()}

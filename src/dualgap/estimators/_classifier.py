@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -19,9 +18,11 @@ from ..runtime.arrays import Floats
 from ..runtime.checks import shown
 from ..runtime.errors import InputError
 from ._base import LinearModel, Targets
+from ._fitted import dense
 from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
 from ._probabilities import PROBABILISTIC, advice, class_probabilities, of_positive
 from ._support import SupportVectors
+from ._warm import Start
 
 # A joint loss of two classes is a loss of their difference in scores, at twice the C.
 _OF_TWO = {"multinomial": "logistic", "crammer-singer": "hinge"}
@@ -40,28 +41,23 @@ class Encoded(NamedTuple):
 def _has_probabilities(estimator: Any) -> bool:
     loss = make_loss(estimator._loss_spec()).name
     if loss not in PROBABILISTIC:
-        raise AttributeError(advice(loss))
+        raise AttributeError(advice(estimator._loss_spec()))
     return True
 
 
 class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # type: ignore[misc]
-    """A linear classifier of two classes, of K classes (one against the rest, or all at once) or of any number
-    of labels a row.
+    """A linear classifier of two classes, of K classes (one against the rest, or all at once) or of any
+    number of labels a row.
     """
 
-    loss: str | Loss
     class_weight: Any = None
     classes_: Any
-    _multilabel: bool
+    _multilabel: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-    def _loss_spec(self) -> str | Loss:
-        """The loss, for K classes one that may be joint."""
-        return self.loss
 
     def _tasks(self) -> tuple[str, ...]:
         """The tasks that losses may be for."""
@@ -71,9 +67,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
         """What C is multiplied by where a joint loss is given two classes."""
         return 2.0
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
         """Train on rows and their labels.
 
         Parameters
@@ -93,6 +87,12 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
         self
             The estimator itself.
         """
+        return self._fit(X, y, sample_weight, X_val, y_val)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, start: Start | None = None
+    ) -> Self:
+        """Train, if need be from given weights."""
         self._validate()
         loss = loss_for(self._loss_spec(), self._tasks(), type(self).__name__)
         several = y is not None and type_of_target(y).startswith("multilabel")
@@ -106,7 +106,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
         if loss.task == JOINT and targets.labels is None:
             loss = make_loss(_OF_TWO[loss.name])
             targets = targets._replace(factor=1.0 if several else self._two_class_factor())
-        models, pressed = self._train(X, targets, encoded.weight, loss)
+        models, pressed = self._train(X, targets, encoded.weight, loss, start)
         self.classes_, self._multilabel = encoded.classes, several
         self._absent, self._class_weight = encoded.absent, encoded.factors
         if self.keep_dual:
@@ -114,9 +114,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
         self._conclude(X, models, pressed, targets.names)
         return self
 
-    def _class_targets(
-        self, y: Any, weight: Floats, loss: Loss, X_val: Any, y_val: Any
-    ) -> Encoded:
+    def _class_targets(self, y: Any, weight: Floats, loss: Loss, X_val: Any, y_val: Any) -> Encoded:
         """The targets of one label a row, and the weights of rows times those of their classes."""
         check_classification_targets(y)
         labels = Labels.of(y).classes
@@ -158,13 +156,15 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
         """The targets of any number of labels a row."""
         if self.class_weight is not None:
             raise InputError(
-                f"class_weight={shown(self.class_weight)} is for one label a row; with several, weigh rows by "
-                "sample_weight"
+                f"class_weight={shown(self.class_weight)} is for one label a row; with several, weigh rows "
+                "by sample_weight"
             )
-        matrix = _dense(y)
+        matrix = dense(y)
+        if not np.isin(matrix, (0, 1)).all():
+            raise InputError("a matrix of labels holds 0 and 1 only, a column for each label")
 
         def targets_of(found: Any) -> Callable[[int], Floats]:
-            columns = _dense(found)
+            columns = dense(found)
             return lambda k: np.where(columns[:, k] > 0, 1.0, -1.0)
 
         held = self._held_rows_of(X_val, y_val, targets_of)
@@ -176,7 +176,8 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
         return Labels(self.classes_).plain
 
     def _task(self) -> str | None:
-        return "multilabel" if self._multilabel else None
+        joint = self._origin["task"] == JOINT
+        return "multilabel" if self._multilabel else None if joint else "classification"
 
     def decision_function(self, X: Any) -> Any:
         """Signed scores of rows.
@@ -211,7 +212,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
         scores = self.decision_function(X)
         return indicators_of(scores).astype(np.intp) if self._multilabel else labels_of(scores, self.classes_)
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """The probabilities of the classes, where the loss has them (logistic, multinomial, modified-huber).
 
@@ -226,10 +227,11 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
             A column for each of ``classes_``. The probabilities of one-against-rest models are divided by
             their sum; with any number of labels a row each column is for itself.
         """
-        scores, loss = self.decision_function(X), self._origin["loss"]
+        scores = self.decision_function(X)
+        loss = self._origin["loss"] if "_origin" in vars(self) else make_loss(self._loss_spec()).name
         return of_positive(loss, scores) if self._multilabel else class_probabilities(loss, scores)
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of ``predict_proba``.
 
@@ -278,19 +280,18 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
             number of labels a row, one for each; NaN where there is none.
         """
         if precision is not None and recall is not None:
-            raise InputError("precision and recall exclude each other; give one, or neither for the break-even")
+            raise InputError(
+                "precision and recall exclude each other; give one, or neither for the break-even"
+            )
         scores = self.decision_function(X)
         weight = weights_of(sample_weight, scores.shape[0])
         if self._multilabel:
-            positives = list((_dense(y) > 0).T)
+            positives = list((dense(y) > 0).T)
         else:
             positives = [np.asarray(y) == label for label in self.classes_]
         wanted = {"precision": precision, "recall": recall}
         if scores.ndim == 1:
             return threshold_for(positives[1], scores, weight, **wanted)
-        return np.array([threshold_for(p, s, weight, **wanted) for p, s in zip(positives, scores.T, strict=True)])
-
-
-def _dense(y: Any) -> Any:
-    """A matrix of labels as an array."""
-    return y.toarray() if sp.issparse(y) else np.asarray(y)
+        return np.array(
+            [threshold_for(p, s, weight, **wanted) for p, s in zip(positives, scores.T, strict=True)]
+        )

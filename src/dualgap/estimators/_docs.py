@@ -18,7 +18,8 @@ SHARED = {
     |w|^2 + 1/N sum_i c_i phi_i``, and so are those of the certificates (form "mean"). Give C or alpha.""",
     "tol": """tol : float, default=1e-3
     The relative gap at which to stop: (primal - dual) / dual, rounding errors included. It bounds the
-    suboptimality of the objective, unlike the tolerances of other solvers, which bound a step or a gradient.""",
+    suboptimality of the objective, unlike the tolerances of other solvers, which bound a step or a
+    gradient.""",
     "fit_intercept": """fit_intercept : bool, default=True
     Whether there is an intercept, which is not regularised.""",
     "bias": """fit_intercept : bool, default=True
@@ -55,8 +56,8 @@ n_iter_no_change : int, default=5
     Whether ``fit`` begins at the last model: at its weights, and the duals of the rows that are the same, in
     whatever order, beside added ones. It begins afresh where classes or columns are others.
 keep_dual : bool, default=False
-    Whether to keep the dual point (``dual_``, ``support_``, ``n_support_``, ``dual_coef_``), one number a row:
-    a pickled estimator then grows with the training rows. ``warm_start`` keeps it as well.""",
+    Whether to keep the dual point (``dual_``, ``support_``, ``n_support_``, ``dual_coef_``), one number a
+    row: a pickled estimator then grows with the training rows. ``warm_start`` keeps it as well.""",
     "random_state": """random_state : int, RandomState instance or None, default=None
     Where the random order of the rows comes from. An int makes the result reproducible bit for bit.
 n_jobs : int, default=None
@@ -67,8 +68,8 @@ n_jobs : int, default=None
     The model to keep: the best that training has seen, or the solver's own at the end, as the algorithm of
     its paper returns it.""",
     "callbacks": """callbacks : list, default=None
-    Functions of ``(record, run)``, called with every record of every run; something true that one returns ends
-    that run. See ``dualgap.fit``.
+    Functions of ``(record, run)``, called with every record of every run; something true that one returns
+    ends that run. See ``dualgap.fit``.
 verbose : int, default=0
     Whether to show progress, where models are trained one at a time.""",
     "coef_classes": """coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
@@ -101,6 +102,36 @@ history_ : list of lists of dict
     feature.
 support_, n_support_, dual_coef_ : ndarray
     With ``keep_dual``: the rows whose dual is not 0, how many there are, and ``C c_i beta_i`` of these.""",
+    "sgd_penalty": """penalty : {"l2"}, default="l2"
+    The only one there is, accepted for scikit-learn's sake.
+l1_ratio : float or None, default=0.15
+    Of ``penalty="elasticnet"`` in scikit-learn; accepted, and without effect.
+alpha : float, default=0.0001
+    The strength of the penalty.
+C : float, default=None
+    The other way to say it: ``C = 1/(alpha N)``; the certificates are then about ``1/2 |w|^2 + C sum_i
+    c_i phi_i``. ``partial_fit`` needs alpha. Give C or alpha.""",
+    "sgd_steps": """tol : float or None, default=1e-2
+    The relative gap at which to stop: (primal - dual) / dual, rounding errors included. None stops at
+    ``max_iter`` only. Stochastic gradients come close soon and close in slowly: for a small gap take
+    ``LinearSVC``, ``LogisticRegression`` or ``LinearClassifier``, which solve the same problems.
+shuffle : bool, default=True
+    Whether rows are presented in a fresh random order in every epoch, or as they come.
+epsilon : float, default=0.1
+    The parameter of the losses ``huber``, ``epsilon_insensitive`` and ``squared_epsilon_insensitive``.
+learning_rate : {"optimal", "constant", "invscaling"}, default="optimal"
+    The step in visit t: ``eta0/(1 + alpha eta0 t)`` (Bottou), ``eta0``, or ``eta0/t^power_t``.
+eta0 : float, default=0.0
+    The first step; 0: the best one on 1,000 rows.
+power_t : {0.5, 1.0}, default=0.5
+    The exponent of ``learning_rate="invscaling"``.
+average : bool, default=False
+    Whether the model is the mean of the iterates after the first epoch.
+solver : str, default="auto"
+    What ``learning_rate`` and ``average`` say (``svmsgd``, ``asgd`` or ``sgd``), or one of the solvers
+    that ``dualgap solvers`` lists, to which these parameters do not apply.
+solver_options : dict, default=None
+    Options of that solver.""",
     "names": """n_features_in_ : int
     The number of columns seen by ``fit``.
 feature_names_in_ : ndarray of shape (n_features,)

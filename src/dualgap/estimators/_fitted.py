@@ -86,10 +86,10 @@ class Trained(NamedTuple):
         }
 
 
-def origin_of(outcome: Outcome, C: float, threads: int) -> dict[str, Any]:
-    """How the models of an estimator came about, as fields of a `Model`."""
+def origin_of(outcome: Outcome, C: float | None, threads: int) -> dict[str, Any]:
+    """How the models of an estimator came about, as fields of a `Model`; ``C`` as it was given, if it was."""
     return {
-        "C": C,
+        "C": outcome.problem.C if C is None else C,
         "threads": threads,
         "auto_reason": outcome.auto_reason,
         "trained": outcome.date,
@@ -138,8 +138,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     def _weights(self) -> tuple[Floats, Floats]:
         """A row of weights and an intercept for each score, however ``coef_`` is stored."""
         check_is_fitted(self, "coef_")
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.asarray(self.coef_)
-        return np.atleast_2d(coef), np.atleast_1d(np.asarray(self.intercept_, dtype=np.float64))
+        return np.atleast_2d(dense(self.coef_)), np.atleast_1d(np.asarray(self.intercept_, dtype=np.float64))
 
     def _labels(self) -> tuple[Any, ...] | None:
         """The classes behind the scores, as plain values; None for regression."""
@@ -222,6 +221,11 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
             The estimator itself.
         """
         check_is_fitted(self, "coef_")
-        if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
+        self.coef_ = dense(self.coef_)
         return self
+
+
+def dense(matrix: Any) -> Any:
+    """A matrix, sparse or not, as an array."""
+    found: Any = matrix
+    return found.toarray() if sp.issparse(matrix) else np.asarray(matrix)

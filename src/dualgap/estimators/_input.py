@@ -72,8 +72,8 @@ def rows_of(
     """X (and y) as scikit-learn validates them, C-ordered or CSR, in float64, float32 or, dense, float16.
 
     Floats stay as they are, and integers of up to 16 bits become float32, which holds them exactly. In
-    training the values are left to ``fit`` to check, which names the row and the column of a NaN. ``several``:
-    y may have columns.
+    training the values are left to ``fit`` to check, which names the row and the column of a NaN.
+    ``several``: y may have columns.
     """
     found = validate_data(
         estimator,
@@ -86,17 +86,17 @@ def rows_of(
         ensure_all_finite=not training,
         **({"multi_output": several, "y_numeric": False} if training else {}),
     )
-    rows, target = found if training else (found, None)
+    rows, target = found if isinstance(found, tuple) else (found, None)
     if rows.dtype != np.float16:
         rows = rows.astype(np.promote_types(rows.dtype, np.float32), copy=False)
-    return (rows, target) if training else rows
+    return rows if target is None else (rows, target)
 
 
 def weights_of(sample_weight: Any, n: int) -> Floats:
     """One float64 weight a row, a number being that of all; ``fit`` refuses negative ones by name."""
     if sample_weight is None:
         return np.ones(n)
-    if isinstance(sample_weight, Real) and not isinstance(sample_weight, bool):
+    if isinstance(sample_weight, Real):
         return np.full(n, float(sample_weight))
     try:
         shape = np.asarray(sample_weight).shape

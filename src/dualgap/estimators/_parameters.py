@@ -1,4 +1,4 @@
-"""What the parameters of estimators may be, checked when ``fit`` begins, with messages like scikit-learn's."""
+"""What the parameters of estimators may be, checked as ``fit`` begins, with messages like scikit-learn's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def real(low: float, high: float = math.inf, *, ends: str = "[)") -> Kind:
     """A number between two others, with or without either of them, as ``ends`` draws it."""
 
     def holds(value: Any) -> bool:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        if not _is(value, Real):
             return False
         above = value >= low if ends[0] == "[" else value > low
         return bool(above and (value <= high if ends[1] == "]" else value < high))
@@ -39,11 +39,13 @@ def real(low: float, high: float = math.inf, *, ends: str = "[)") -> Kind:
 def whole(low: int) -> Kind:
     """A whole number of at least ``low``."""
     return Kind(
-        f"an int in the range [{low}, inf)",
-        lambda value: (
-            isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and bool(value >= low)
-        ),
+        f"an int in the range [{low}, inf)", lambda value: _is(value, Integral) and bool(value >= low)
     )
+
+
+def _is(value: Any, kind: type) -> bool:
+    """Whether a value is a number of a kind; True and False are none."""
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
 
 
 def one_of(*words: str) -> Kind:
@@ -102,10 +104,3 @@ def validate(estimator: Any, kinds: Mapping[str, Kind]) -> None:
                 f"The {name!r} parameter of {type(estimator).__name__} must be {kind.phrase}. "
                 f"Got {shown(value)} instead."
             )
-
-
-def refuse(estimator: Any, name: str, value: Any, offered: str, elsewhere: str) -> None:
-    """Refuse a value that scikit-learn has and we do not, and say who offers it."""
-    raise InputError(
-        f"{type(estimator).__name__}({name}={shown(value)}) is not offered: dualgap has {offered}; {elsewhere}"
-    )

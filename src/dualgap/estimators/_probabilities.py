@@ -14,8 +14,8 @@ PROBABILISTIC = (LOGISTIC, MULTINOMIAL, MODIFIED_HUBER)
 
 
 def of_positive(loss: str, scores: Floats) -> Floats:
-    """The probability of the positive class: 1 / (1 + exp(-s)) for the logistic loss, (clip(s, -1, 1) + 1) / 2
-    for the modified Huber loss (Zhang 2004).
+    """The probability of the positive class: 1 / (1 + exp(-s)) for the logistic loss, (clip(s, -1, 1) + 1) /
+    2 for the modified Huber loss (Zhang 2004).
     """
     if loss == MODIFIED_HUBER:
         clipped: Floats = (np.clip(scores, -1.0, 1.0) + 1.0) / 2.0
@@ -27,7 +27,7 @@ def class_probabilities(loss: str, scores: Floats) -> Floats:
     """A column for each class. Those of one-against-rest models are divided by their sum, and alike where all
     are 0.
     """
-    if loss == MULTINOMIAL:
+    if loss == MULTINOMIAL and scores.ndim > 1:
         return probabilities_of(scores)
     positive = of_positive(loss, scores)
     if scores.ndim == 1:
@@ -39,6 +39,6 @@ def class_probabilities(loss: str, scores: Floats) -> Floats:
 def advice(loss: Any) -> str:
     """What to do for probabilities where the loss has none."""
     return (
-        f"the {loss} loss has no probabilities; take loss='logistic', or calibrate: "
+        f"probability estimates are not available for loss={loss!r}; take loss='logistic', or calibrate: "
         "sklearn.calibration.CalibratedClassifierCV(estimator).fit(X, y)"
     )

@@ -9,28 +9,21 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array
 
-from ..core.losses import Loss
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from ._base import LinearModel, Targets
 from ._input import loss_for, rows_of, weights_of
 from ._support import SupportVectors
+from ._warm import Start
 
 
 class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, LinearModel):  # type: ignore[misc]
     """A linear regressor of one target, or of several, each with a model of its own."""
 
-    loss: str | Loss
     _intercept_is_array: ClassVar[bool] = False  # of a single target, as in scikit-learn's class of the name
     _single: bool
 
-    def _loss_spec(self) -> str | Loss:
-        """The loss."""
-        return self.loss
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
         """Train on rows and their targets.
 
         Parameters
@@ -49,6 +42,12 @@ class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, Line
         self
             The estimator itself.
         """
+        return self._fit(X, y, sample_weight, X_val, y_val)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, start: Start | None = None
+    ) -> Self:
+        """Train, if need be from given weights."""
         self._validate()
         loss = loss_for(self._loss_spec(), ("regression",), type(self).__name__)
         X, y = rows_of(self, X, y, training=True, several=True)
@@ -66,7 +65,7 @@ class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, Line
         numbers = matrix[:, 0] if matrix.shape[1] == 1 else matrix
         held = self._held_rows_of(X_val, y_val, targets_of)
         targets = Targets(targets_of(matrix), names, numbers, None, held)
-        models, pressed = self._train(X, targets, weight, loss)
+        models, pressed = self._train(X, targets, weight, loss, start)
         if self.keep_dual:
             self._row_weight = weight
         self._conclude(X, models, pressed, names)
@@ -102,5 +101,7 @@ class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, Line
 
 def _columns(y: Any) -> Floats:
     """Targets in float64, a column for each."""
-    numbers = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=True)
+    numbers: Floats = check_array(
+        y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=True
+    )
     return numbers.reshape(-1, 1) if numbers.ndim == 1 else numbers

@@ -34,7 +34,8 @@ class SupportVectors(Fitted):
         """``C c_i beta_i`` of the support vectors, by which ``coef_`` is a sum of rows."""
         dual, support = self._duals("dual_coef_"), self.support_
         scale = np.array([1.0 / (proof["lam"] * proof["total_weight"]) for proof in self._proofs])
-        return scale[:, None] * self._row_weight[support] * dual[:, support]
+        found: Floats = scale[:, None] * self._row_weight[support] * dual[:, support]
+        return found
 
     def _duals(self, name: str) -> Floats:
         """The dual variables; without them there are none of these attributes."""

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.problem import Point
 from ..data.fingerprint import row_hashes
 from ..runtime.arrays import Floats, Words
+from ..runtime.errors import InputError
 
 Points = Callable[[int], Point | None]
+
+
+class Start(NamedTuple):
+    """Weights and intercepts that a user gives to begin with."""
+
+    coef: Any
+    intercept: Any
+
+
+def given_points(start: Start, models: int, d: int) -> Points:
+    """The weights given, once they are known to fit."""
+    coef = np.zeros((models, d)) if start.coef is None else np.asarray(start.coef, dtype=np.float64)
+    intercept = np.zeros(models) if start.intercept is None else np.asarray(start.intercept, dtype=np.float64)
+    if coef.size != models * d:
+        raise InputError(f"coef_init has shape {coef.shape}, and the model has {(models, d)}")
+    if intercept.size != models:
+        raise InputError(f"intercept_init has shape {intercept.shape}, and the model has {(models,)}")
+    rows, values = coef.reshape(models, d), intercept.reshape(models)
+    return lambda k: Point(np.ascontiguousarray(rows[k]), float(values[k]), None)
 
 
 def hashes_of(X: Any, targets: Floats) -> Words:
