@@ -20,6 +20,7 @@ from ..runtime.errors import InputError
 from ._base import LinearModel, Targets
 from ._fitted import dense
 from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
+from ._peers import Peer, ToSklearn, peer_of_loss
 from ._probabilities import PROBABILISTIC, advice, class_probabilities, of_positive
 from ._support import SupportVectors
 from ._warm import Start
@@ -45,7 +46,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # type: ignore[misc]
+class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearModel):  # type: ignore[misc]
     """A linear classifier of two classes, of K classes (one against the rest, or all at once) or of any
     number of labels a row.
     """
@@ -176,8 +177,17 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
         return Labels(self.classes_).plain
 
     def _task(self) -> str | None:
-        joint = self._origin["task"] == JOINT
-        return "multilabel" if self._multilabel else None if joint else "classification"
+        if self._multilabel:
+            return "multilabel"
+        return None if make_loss(self._fitted_loss()).task == JOINT else "classification"
+
+    def _fitted_loss(self) -> str:
+        """The name of the loss that was trained with; of weights that a user has set, that asked for."""
+        name: str = self._origin["loss"] if "_origin" in vars(self) else make_loss(self._loss_spec()).name
+        return name
+
+    def _peer(self) -> Peer:
+        return peer_of_loss(self._fitted_loss())
 
     def decision_function(self, X: Any) -> Any:
         """Signed scores of rows.
@@ -227,8 +237,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, LinearModel):  # typ
             A column for each of ``classes_``. The probabilities of one-against-rest models are divided by
             their sum; with any number of labels a row each column is for itself.
         """
-        scores = self.decision_function(X)
-        loss = self._origin["loss"] if "_origin" in vars(self) else make_loss(self._loss_spec()).name
+        scores, loss = self.decision_function(X), self._fitted_loss()
         return of_positive(loss, scores) if self._multilabel else class_probabilities(loss, scores)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

@@ -52,9 +52,12 @@ class Trained(NamedTuple):
         scores = problem.scores_per_row or (1,)
         dual = np.zeros((problem.source.n, *scores)) if outcome.dual is None else outcome.dual
         held = np.flatnonzero((weight > 0.0) & (problem.source.weight == 0.0))
+        intercept = np.atleast_1d(outcome.intercept)
+        if intercept.size > 1 and problem.bias.kind == "exact":  # all K may move together: let their sum be 0
+            intercept = intercept - intercept.mean()
         return cls(
             np.atleast_2d(outcome.coef),
-            np.atleast_1d(outcome.intercept),
+            intercept,
             np.ascontiguousarray(dual.T).reshape(*scores, -1),
             outcome.certificate,
             [record.as_dict() for record in outcome.trace],

@@ -13,11 +13,12 @@ from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from ._base import LinearModel, Targets
 from ._input import loss_for, rows_of, weights_of
+from ._peers import Peer, ToSklearn
 from ._support import SupportVectors
 from ._warm import Start
 
 
-class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, LinearModel):  # type: ignore[misc]
+class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, ToSklearn, LinearModel):  # type: ignore[misc]
     """A linear regressor of one target, or of several, each with a model of its own."""
 
     _intercept_is_array: ClassVar[bool] = False  # of a single target, as in scikit-learn's class of the name
@@ -81,6 +82,9 @@ class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, Line
     def _weights(self) -> tuple[Floats, Floats]:
         coef, intercept = super()._weights()
         return coef, np.broadcast_to(intercept, coef.shape[:1])
+
+    def _peer(self) -> Peer:
+        return Peer("sklearn.linear_model", "Ridge", {"fit_intercept": self.fit_intercept})
 
     def predict(self, X: Any) -> Any:
         """Predictions ``<w, x> + b`` for rows.

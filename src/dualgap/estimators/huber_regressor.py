@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from ..core.losses import Loss
 from ._docs import documented
 from ._parameters import POSITIVE, Kind
+from ._peers import Peer
 from ._regressor import LinearRegressorBase
 from ._strengths import Strength, by_sum
 
@@ -103,6 +104,9 @@ class HuberRegressor(LinearRegressorBase):
             verbose=verbose,
         )
         self.epsilon = epsilon
+
+    def _peer(self) -> Peer:
+        return Peer("sklearn.linear_model", "HuberRegressor", {"epsilon": self.epsilon, "alpha": self.alpha})
 
     def _loss_spec(self) -> str | Loss:
         return f"huber:threshold={float(self.epsilon)!r}"

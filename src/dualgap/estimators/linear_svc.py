@@ -8,6 +8,7 @@ from ..core.losses import Loss
 from ._classifier import LinearClassifierBase
 from ._docs import documented
 from ._parameters import FLAG, Kind, one_of
+from ._peers import Peer
 
 
 @documented
@@ -141,6 +142,9 @@ class LinearSVC(LinearClassifierBase):
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.output = output
+
+    def _peer(self) -> Peer:
+        return Peer("sklearn.svm", "LinearSVC", {"C": self.C, "fit_intercept": self.fit_intercept})
 
     def _loss_spec(self) -> str | Loss:
         return "crammer-singer" if self.multi_class == "crammer_singer" else self.loss

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from ..core.losses import Loss
 from ._docs import documented
 from ._parameters import FLAG, Kind, one_of
+from ._peers import Peer
 from ._regressor import LinearRegressorBase
 
 _LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
@@ -115,6 +116,10 @@ class LinearSVR(LinearRegressorBase):
         self.dual = dual
         self.bias = bias
         self.intercept_scaling = intercept_scaling
+
+    def _peer(self) -> Peer:
+        parameters = {"C": self.C, "epsilon": self.epsilon, "fit_intercept": self.fit_intercept}
+        return Peer("sklearn.svm", "LinearSVR", parameters)
 
     def _loss_spec(self) -> str | Loss:
         return f"{self.loss}:epsilon={float(self.epsilon)!r}"

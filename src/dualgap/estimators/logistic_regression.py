@@ -13,6 +13,7 @@ from ..runtime.errors import InputError
 from ._classifier import Encoded, LinearClassifierBase
 from ._docs import documented
 from ._parameters import FLAG, NON_NEGATIVE, NONE, Kind, one_of
+from ._peers import Peer
 
 # scikit-learn's names of solvers: the answer is that of "auto". LIBLINEAR regularises the intercept.
 PEERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
@@ -159,6 +160,12 @@ class LogisticRegression(LinearClassifierBase):
 
     def _penalties(self) -> tuple[Any, ...]:
         return ("l2", "deprecated")
+
+    def _peer(self) -> Peer:
+        if self.multi_class == "ovr":
+            return super()._peer()
+        parameters = {"C": self.C, "fit_intercept": self.fit_intercept}
+        return Peer("sklearn.linear_model", "LogisticRegression", parameters)
 
     def _loss_spec(self) -> str | Loss:
         return "multinomial" if self.multi_class == "multinomial" else "logistic"

@@ -9,6 +9,7 @@ from ..core.losses import Loss
 from ..training.callbacks import Callback
 from ._docs import documented
 from ._parameters import NON_NEGATIVE, NONE, Kind, real
+from ._peers import Peer
 from ._streaming import StreamingClassifier
 from ._strengths import Strength
 
@@ -139,6 +140,9 @@ class Perceptron(StreamingClassifier):
 
     def _strength(self) -> Strength:
         return {"lam": _LAM}
+
+    def _peer(self) -> Peer:
+        return Peer("sklearn.linear_model", "Perceptron", {"fit_intercept": self.fit_intercept})
 
     def _loss_spec(self) -> str | Loss:
         return "hinge"

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.losses import Loss
 from ._docs import documented
+from ._peers import Peer
 from ._regressor import LinearRegressorBase
 from ._strengths import Strength, by_alpha
 
@@ -99,6 +100,9 @@ class QuantileRegressor(LinearRegressorBase):
             verbose=verbose,
         )
         self.quantile = quantile
+
+    def _peer(self) -> Peer:
+        return Peer("sklearn.linear_model", "QuantileRegressor", {"quantile": self.quantile})
 
     def _loss_spec(self) -> str | Loss:
         return f"quantile:quantile={float(self.quantile)!r}"

@@ -8,6 +8,7 @@ from ..core.losses import Loss
 from ..runtime.errors import InputError
 from ._docs import documented
 from ._parameters import FLAG, NONE, POSITIVE, Kind
+from ._peers import Peer
 from ._regressor import LinearRegressorBase
 from ._strengths import Strength, by_sum
 
@@ -125,6 +126,11 @@ class Ridge(LinearRegressorBase):
                 "Ridge(positive=True) is not offered: dualgap has no constraints on weights; "
                 "sklearn.linear_model.Ridge(positive=True) has"
             )
+
+    def _peer(self) -> Peer:
+        return Peer(
+            "sklearn.linear_model", "Ridge", {"alpha": self.alpha, "fit_intercept": self.fit_intercept}
+        )
 
     def _loss_spec(self) -> str | Loss:
         return "squared:scale=0.5"
