@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
 from ..api import fit
-from ..core.losses import LOSSES, Loss, make_loss
+from ..core.losses import Loss, every_loss, make_loss
 from ..runtime.arrays import Floats
 from ..runtime.checks import number, shown
 from ..runtime.errors import InputError, nearest
@@ -41,11 +41,11 @@ def seed_of(random_state: Any) -> int:
     return int(generator.randint(np.iinfo(np.int32).max))
 
 
-def loss_for(spec: str | Loss, task: str, estimator: str) -> Loss:
-    """A loss, which must be for this task."""
+def loss_for(spec: str | Loss, tasks: tuple[str, ...], estimator: str) -> Loss:
+    """A loss, which must be for one of these tasks."""
     loss = make_loss(spec)
-    if loss.task != task:
-        fitting = sorted(name for name, cls in LOSSES.items() if cls.task == task)
+    if loss.task not in tasks:
+        fitting = sorted(name for name, cls in every_loss().items() if cls.task in tasks)
         raise InputError(
             f"loss {loss.name!r} is for {loss.task}; {estimator} takes one of: {', '.join(fitting)}"
         )
@@ -66,11 +66,14 @@ def options_for(options: dict[str, Any] | None) -> dict[str, Any]:
     return dict(options)
 
 
-def rows_of(estimator: Any, X: Any, y: Any = "no_validation", *, training: bool) -> Any:
+def rows_of(
+    estimator: Any, X: Any, y: Any = "no_validation", *, training: bool, several: bool = False
+) -> Any:
     """X (and y) as scikit-learn validates them, C-ordered or CSR, in float64, float32 or, dense, float16.
 
     Floats stay as they are, and integers of up to 16 bits become float32, which holds them exactly. In
     training the values are left to ``fit`` to check, which names the row and the column of a NaN.
+    ``several``: y may have columns.
     """
     found = validate_data(
         estimator,
@@ -81,17 +84,20 @@ def rows_of(estimator: Any, X: Any, y: Any = "no_validation", *, training: bool)
         dtype="numeric",
         order="C",
         ensure_all_finite=not training,
+        **({"multi_output": several, "y_numeric": False} if training else {}),
     )
-    rows, target = found if training else (found, None)
+    rows, target = found if isinstance(found, tuple) else (found, None)
     if rows.dtype != np.float16:
         rows = rows.astype(np.promote_types(rows.dtype, np.float32), copy=False)
-    return (rows, target) if training else rows
+    return rows if target is None else (rows, target)
 
 
 def weights_of(sample_weight: Any, n: int) -> Floats:
-    """One float64 weight a row; ``fit`` refuses negative ones by name."""
+    """One float64 weight a row, a number being that of all; ``fit`` refuses negative ones by name."""
     if sample_weight is None:
         return np.ones(n)
+    if isinstance(sample_weight, Real):
+        return np.full(n, float(sample_weight))
     try:
         shape = np.asarray(sample_weight).shape
         if shape != (n,):
