@@ -149,7 +149,7 @@ class View:
         stored = [self.rows.matrix] if isinstance(self.rows, Dense) else [self.rows.values, self.rows.columns]
         return digest_of((self.n, self.d, self.nnz), [*stored, self.y, self.weight, self.squared_norms])
 
-    @property
+    @cached_property
     def batch(self) -> Batch:
         """All rows."""
         return Batch(self.rows, self.y, self.weight, self.squared_norms)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import type_of_target
 
 from ..core.losses import JOINT, Loss, make_loss
 from ..core.measures import threshold_for
@@ -19,7 +19,7 @@ from ..runtime.checks import shown
 from ..runtime.errors import InputError
 from ._base import LinearModel, Targets
 from ._fitted import dense
-from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
+from ._input import check_labels, class_factors, is_flat, loss_for, rows_of, two_or_more, weights_of
 from ._peers import Peer, ToSklearn, peer_of_loss
 from ._probabilities import PROBABILISTIC, advice, class_probabilities, of_positive
 from ._support import SupportVectors
@@ -96,7 +96,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         """Train, if need be from given weights."""
         self._validate()
         loss = loss_for(self._loss_spec(), self._tasks(), type(self).__name__)
-        several = y is not None and type_of_target(y).startswith("multilabel")
+        several = y is not None and not is_flat(y) and type_of_target(y).startswith("multilabel")
         X, y = rows_of(self, X, y, training=True, several=several)
         weight = weights_of(sample_weight, X.shape[0])
         if several:
@@ -117,7 +117,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
 
     def _class_targets(self, y: Any, weight: Floats, loss: Loss, X_val: Any, y_val: Any) -> Encoded:
         """The targets of one label a row, and the weights of rows times those of their classes."""
-        check_classification_targets(y)
+        check_labels(y)
         labels = Labels.of(y).classes
         codes = Labels(labels).encode(y)
         factors = class_factors(self.class_weight, labels, codes, weight)

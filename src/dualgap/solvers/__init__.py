@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -51,13 +52,18 @@ _HOMES = {
 }
 
 
+@cache
+def _imported(name: str) -> type[AnySolver]:
+    module, _, cls = _HOMES[name].rpartition(".")
+    found: type[AnySolver] = getattr(import_module(f".{module}", __package__), cls)
+    return found
+
+
 class _Registry(Mapping[str, type[AnySolver]]):
     """Solvers by name. Each is imported when it is first asked for: all of them take a tenth of a second."""
 
     def __getitem__(self, name: str) -> type[AnySolver]:
-        module, _, cls = _HOMES[name].rpartition(".")
-        found: type[AnySolver] = getattr(import_module(f".{module}", __package__), cls)
-        return found
+        return _imported(name)
 
     def __contains__(self, name: object) -> bool:
         return name in _HOMES
