@@ -190,7 +190,7 @@ class _Training(NamedTuple):
 
     def _fit(self) -> Outcome:
         from ..api import fit
-        from ..training.callbacks import Progress
+        from ..training.progress import Progress
 
         callbacks = self._callbacks()
         if not self.settings.quiet:
