@@ -24,10 +24,7 @@ SETTING = (
 def run(lab: Lab) -> Report:
     """The hinge loss (A = 0, B = 1) on the largest category, without a regulariser."""
     found = common.collection(lab)
-    category = int(np.argmax(found.topics.sum(axis=0)))
-    rows = common.rows_of(found, category)
-    rows = rows._replace(name=f"{found.name}, category {found.categories[category]}")
-    longest = float(np.max(found.X.multiply(found.X).sum(axis=1)))  # M^2
+    rows, longest = common.largest(found), common.longest(found)
     table: list[list[Cell]] = []
     curves = []
     kept: dict[str, list[bool]] = {"averaged": [], "last": []}
