@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lab import Lab
+from ..lab import Lab, certified
 from ..report import Claim, Curve, Figure, Panel, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
@@ -112,17 +112,14 @@ def _enough(lab: Lab, rows: Rows) -> Claim:
 
 
 def _promised(lab: Lab, rows: Rows) -> tuple[float, float]:
-    outcome = lab.fit(
+    outcome = lab.own(
         rows,
         lam=1.0 / rows.n,
         solver="sdca",
         order="random",
         iterate="average",
         epsilon=PROMISED,
-        tol=0.0,
-        stall=None,
         max_epochs=None,
-        output="last",
     )
     return outcome.trace[-1].current.gap, float(outcome.trace[-1].visits)
 
@@ -147,18 +144,15 @@ def _accuracies(lab: Lab, rows: Rows, optimum: float) -> list[list[float]]:
     """Primal accuracies, the accuracy of SDCA's dual point when each is first met, and lam eps_P^2."""
 
     def measure() -> list[list[float]]:
-        outcome = lab.fit(
+        outcome = lab.own(
             rows,
             lam=1.0 / rows.n,
             solver="sdca",
             order="random",
-            tol=0.0,
-            stall=None,
-            output="last",
             max_epochs=10 if lab.quick else 300,
             record_every=rows.n // 4,
         )
-        records = [record.current for record in outcome.trace if record.kind == "certified"]
+        records = [record.current for record in certified(outcome)]
         return [[record.primal - optimum, optimum - record.dual] for record in records]
 
     found = lab.once({"dual accuracy": rows.name, "rows": rows.n}, measure)

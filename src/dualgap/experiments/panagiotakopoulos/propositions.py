@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...solvers.primal.growing_margin import margin_errors
-from ..lab import Lab
+from ..lab import Lab, certified
 from ..report import Cell, Claim, Curve, Figure, Panel, Part, Report, Table, sooner, verdict_on
 from ..sets import Rows
 
@@ -121,18 +121,15 @@ def _limits(lab: Lab) -> list[list[Cell]]:
             near = float(np.mean(share[outside] < 0.01))
             return {"C": float(share[inside].mean()), "0": float(share[outside].mean()), "near": near}
 
-        outcome = lab.fit(
+        outcome = lab.own(
             rows,
             C=C,
             solver="sgd-s",
-            tol=0.0,
-            stall=None,
-            output="last",
             max_epochs=epochs[-1],
             record_every=epochs[0] * rows.n,
             measures=[shares],
         )
-        records = {record.epochs: record.measures for record in outcome.trace if record.kind == "certified"}
+        records = {record.epochs: record.measures for record in certified(outcome)}
         return [[float(T), *records[T].values()] for T in epochs]
 
     found = lab.once({"T_k": rows.name, "rows": rows.n, "epochs": epochs}, measure)
@@ -165,18 +162,15 @@ def _traced(lab: Lab, rows: Rows, solver: str, epochs: int) -> dict[str, list[fl
         return {"norm": float(np.linalg.norm(point.w))}
 
     def measure() -> dict[str, list[float]]:
-        outcome = lab.fit(
+        outcome = lab.own(
             rows,
             C=C,
             solver=solver,
-            tol=0.0,
-            stall=None,
-            output="last",
             max_epochs=epochs,
             record_every=rows.n,
             measures=[norm],
         )
-        records = [r for r in outcome.trace if r.kind == "certified" and r.epochs >= 1.0]
+        records = [record for record in certified(outcome) if record.epochs >= 1.0]
         return {
             "norm": [record.measures["norm"] for record in records],
             "J": [record.current.primal for record in records],

@@ -120,8 +120,13 @@ def settle(lab: Lab, rows: Rows, epsilon: float) -> dict[str, Any]:
 
 
 def _sgd_s(lab: Lab, rows: Rows, epsilon: float, f: float) -> dict[str, float]:
-    outcome = lab.fit(
-        rows, C=C, solver="sgd-s", epsilon=epsilon, f=f, tol=0.0, stall=None, max_epochs=None, output="last"
+    outcome = lab.own(
+        rows,
+        C=C,
+        solver="sgd-s",
+        epsilon=epsilon,
+        f=f,
+        max_epochs=None,
     )
     own = outcome.trace[-1].current
     return {"f": f, "T": outcome.epochs, "J": own.primal, "L": own.dual}

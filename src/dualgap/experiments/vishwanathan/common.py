@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from ...api import fit
 from ...data.formats.arrow.writing import write_store
 from ...outcome import Outcome
-from ..lab import Lab
+from ..lab import Lab, certified
 from ..report import Cell, Curve, Figure, Panel
 from ..sets import Rows
 
@@ -185,7 +185,7 @@ def run(lab: Lab, place: Place, solver: str, epochs: float, **options: Any) -> R
         )
         return {
             **curve_of(outcome, place.optimum),
-            "seconds": [record.seconds for record in outcome.trace if record.kind == "certified"],
+            "seconds": [record.seconds for record in certified(outcome)],
         }
 
     return Run(**lab.once(key, measure))
@@ -193,7 +193,7 @@ def run(lab: Lab, place: Place, solver: str, epochs: float, **options: Any) -> R
 
 def curve_of(outcome: Outcome, optimum: float) -> dict[str, list[float]]:
     """Passes over the disk, and how far above the optimum the best model was."""
-    records = [record for record in outcome.trace if record.kind == "certified"]
+    records = certified(outcome)
     return {
         "passes": [float(record.passes or 0.0) for record in records],
         "excess": [record.certificate.primal / optimum - 1.0 for record in records],

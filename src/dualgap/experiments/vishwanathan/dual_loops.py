@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...api import fit
-from ..lab import Lab
+from ..lab import Lab, certified
 from ..report import Cell, Claim, Panel, Part, Report, Table, mostly, sooner, tally, verdict_on
 from . import common
 from .slow_disk import SlowDisk
@@ -138,7 +138,7 @@ def streamed(lab: Lab, place: common.Place, method: str) -> Streamed:
             cache=place.share,
             **options,  # type: ignore[arg-type]
         )
-        records = [record for record in outcome.trace if record.kind == "certified"]
+        records = certified(outcome)
         seconds = [record.train_seconds + record.certify_seconds for record in records]  # no compiling
         curve = {**common.curve_of(outcome, place.optimum), "seconds": seconds}
         epochs = [record.epochs for record in records]

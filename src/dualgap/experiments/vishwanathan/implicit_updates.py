@@ -8,7 +8,7 @@ import numpy as np
 
 from ...stream import Stream
 from .. import generated
-from ..lab import Lab
+from ..lab import Lab, certified
 from ..report import Cell, Claim, Curve, Figure, Panel, Report, Table, verdict_on
 from ..sets import Rows
 
@@ -62,20 +62,17 @@ def _trace(lab: Lab, rows: Rows, solver: str, epochs: int, **options: Any) -> Tr
     key = {"implicit": rows.name, "rows": rows.n, "solver": solver, "epochs": epochs, **options}
 
     def measure() -> Trace:
-        outcome = lab.fit(
+        outcome = lab.own(
             rows,
             C=C,
             solver=solver,
-            tol=0.0,
-            stall=None,
-            output="last",
             max_epochs=epochs,
             record_every=rows.n,
             duals=False,
             polish=0,
             **options,
         )
-        records = [record for record in outcome.trace if record.kind == "certified"]
+        records = certified(outcome)
         return {
             "epochs": [record.epochs for record in records],
             "excess": [record.current.primal / optimum - 1.0 for record in records],

@@ -132,14 +132,11 @@ def _passes(lab: Lab, found: Collection, lam: float) -> float:
     optimum = lab.optimum(rows, **problem)
 
     def measure() -> float:
-        outcome = lab.fit(
+        outcome = lab.own(
             rows,
             **problem,
             solver="sgd",
-            tol=0.0,
             target=1.01 * optimum,
-            stall=None,
-            output="last",
             max_epochs=5 if lab.quick else PASSES,
             record_every=rows.n,
             duals=False,

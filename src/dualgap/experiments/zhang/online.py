@@ -228,7 +228,7 @@ def _tuned(lab: Lab, rows: Rows, schedule: str, steps: int) -> dict[str, float]:
     for eta in STARTS[::4] if lab.quick else STARTS:
         values = []
         for seed in range(1 if lab.quick else 5):
-            outcome = quiet.fit(
+            outcome = quiet.own(
                 rows,
                 lam=0.0,
                 solver="sgd",
@@ -237,9 +237,6 @@ def _tuned(lab: Lab, rows: Rows, schedule: str, steps: int) -> dict[str, float]:
                 average=True,
                 weights="simple",
                 order="random",
-                tol=0.0,
-                stall=None,
-                output="last",
                 max_epochs=None,
                 max_visits=steps,
                 duals=False,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lab import Lab
+from ..lab import Lab, certified
 from ..report import Cell, Claim, Curve, Figure, Panel, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
@@ -97,13 +97,10 @@ def _distances(lab: Lab, rows: Rows, longest: float) -> list[list[float]]:
             far = []
             for averaged in (False, True):
                 options = common.sgd("", "hinge", eta, averaged=averaged).options
-                w = lab.fit(
+                w = lab.own(
                     rows,
                     lam=LAM,
                     solver="sgd",
-                    tol=0.0,
-                    stall=None,
-                    output="last",
                     max_epochs=epochs,
                     duals=False,
                     polish=0,
@@ -133,20 +130,17 @@ def _values(lab: Lab, rows: Rows, eta: float, *, averaged: bool) -> list[float]:
 
     def measure() -> list[float]:
         epochs = _epochs(lab)
-        outcome: Any = lab.fit(
+        outcome: Any = lab.own(
             rows,
             lam=0.0,
             solver="sgd",
-            tol=0.0,
-            stall=None,
-            output="last",
             max_epochs=epochs[-1],
             record_every=rows.n,
             duals=False,
             polish=0,
             **options,
         )
-        records = [record for record in outcome.trace if record.kind == "certified"]
+        records = certified(outcome)
         return [min(records, key=lambda r, e=epoch: abs(r.epochs - e)).current.primal for epoch in epochs]  # type: ignore[misc]
 
     return [float(value) for value in lab.once(key, measure)]
