@@ -10,6 +10,12 @@ from . import common, table_2
 from .common import Algorithm, Run
 
 EARLY, LATE = (0.0, 0.5), (0.5, 1.0)  # halves of the logarithmic axis, as powers of the number of steps
+HEADER = (
+    "seed",
+    *(f"{half} half, {how}" for half in ("first", "last") for how in ("without", "projected")),
+    "excess in the end, without",
+    "projected",
+)
 
 
 def run(lab: Lab) -> Report:
@@ -35,6 +41,7 @@ def run(lab: Lab) -> Report:
         for seed, pair in enumerate(pairs)
     ]
     alike = [0.5 < (1.0 + a) / (1.0 + b) < 2.0 for *_, a, b in table]
+    panel = Panel(rows.name, "iterations", "P / P* - 1", common.curves(pairs[0], optimum), "log", "log")
     return Report(
         (
             _smoother(table),
@@ -48,31 +55,12 @@ def run(lab: Lab) -> Report:
         (
             Table(
                 "Noise: the mean absolute change of log P from step to step",
-                (
-                    "seed",
-                    *(
-                        f"{half} half, {how}"
-                        for half in ("first", "last")
-                        for how in ("without", "projected")
-                    ),
-                    "excess in the end, without",
-                    "projected",
-                ),
+                HEADER,
                 table,
                 "Halves are those of the logarithmic axis: the first ends at the square root of the steps.",
             ),
         ),
-        (
-            Figure(
-                "ouillade-figure-6",
-                "Pegasos with and without projection, first seed",
-                [
-                    Panel(
-                        rows.name, "iterations", "P / P* - 1", common.curves(pairs[0], optimum), "log", "log"
-                    )
-                ],
-            ),
-        ),
+        (Figure("ouillade-figure-6", "Pegasos with and without projection, first seed", [panel]),),
         ("The projection acts in the first steps alone: later all points are inside the ball.",),
         lab.data,
     )

@@ -34,40 +34,23 @@ def run(lab: Lab) -> Report:
         powers[algorithm.label] = slope(known)
         table += [[algorithm.label, a, common.count(t)] for a, t in reached]
         curves.append(Curve(algorithm.label, [1.0 / a for a, _ in known], [t for _, t in known], marker="o"))
-    sdca, pegasos = powers["SDCA"], powers["PEGASOS"]
     pairs = _accuracies(lab, rows, optimum)
-    claims = (
-        verdict_on(
-            "SGD needs a number of iterations of the order of 1/(lam epsilon) at most (here: in epsilon)",
-            _at_most(pegasos, 1.15),
-            f"measured power of 1/epsilon: {pegasos:.2f}; lam is not varied",
-        ),
-        verdict_on(
-            "SDCA needs n + L^2/(lam epsilon) iterations for a gap of epsilon in order of magnitude, and "
-            "fewer "
-            "where the loss is smooth almost everywhere (here: in epsilon, of the primal excess)",
-            _at_most(sdca, 1.0),
-            f"measured power of 1/epsilon: {sdca:.2f}; lam is not varied",
-        ),
-        verdict_on(
-            "SGD reaches a moderate accuracy quite fast, then becomes slow: SDCA needs fewer iterations, the "
-            "more so the higher the accuracy",
-            _slower(table),
-            "iterations of PEGASOS over those of SDCA: " + _ratios(table),
-        ),
+    panel = Panel(
+        rows.name, "1 / epsilon, relative", "iterations", [*curves, *_proportional(curves)], "log", "log"
     )
     return Report(
-        (*claims, _enough(lab, rows), _random_stop(lab, rows, optimum), _dual_accuracy(pairs)),
+        (
+            *_claims(powers, table),
+            _enough(lab, rows),
+            _random_stop(lab, rows, optimum),
+            _dual_accuracy(pairs),
+        ),
         (
             Table(
                 "Iterations until the objective is first within epsilon of the optimum",
                 ("algorithm", "epsilon", "iterations"),
                 table,
-                "epsilon is the primal excess relative to the optimum, (P - P*) / P*, where the paper's "
-                "rate of "
-                "SDCA is for the duality gap and not relative. SDCA: its last point; PEGASOS: the mean of "
-                "its "
-                "later iterates. lam = 1/n throughout.",
+                NOTE,
             ),
             Table(
                 "SDCA: the accuracy of its dual point where its primal point is first within eps_P",
@@ -76,26 +59,42 @@ def run(lab: Lab) -> Report:
                 "Neither is relative: P(w) - P* and D* - D(alpha), in mean form.",
             ),
         ),
-        (
-            Figure(
-                "ouillade-rates",
-                "Iterations against the accuracy asked for, relative to the optimum (Pegasos: mean of its "
-                "later "
-                "iterates); the dashed line is in proportion to 1/epsilon",
-                [
-                    Panel(
-                        rows.name,
-                        "1 / epsilon, relative",
-                        "iterations",
-                        [*curves, *_proportional(curves)],
-                        "log",
-                        "log",
-                    )
-                ],
-            ),
-        ),
+        (Figure("ouillade-rates", CAPTION, [panel]),),
         (),
         lab.data,
+    )
+
+
+NOTE = (
+    "epsilon is the primal excess relative to the optimum, (P - P*) / P*, where the paper's rate of SDCA is "
+    "for the duality gap and not relative. SDCA: its last point; PEGASOS: the mean of its later iterates. "
+    "lam = 1/n throughout."
+)
+CAPTION = (
+    "Iterations against the accuracy asked for, relative to the optimum (Pegasos: mean of its later "
+    "iterates); the dashed line is in proportion to 1/epsilon"
+)
+
+
+def _claims(powers: dict[str, float], table: list[list[Any]]) -> tuple[Claim, ...]:
+    return (
+        verdict_on(
+            "SGD needs a number of iterations of the order of 1/(lam epsilon) at most (here: in epsilon)",
+            _at_most(powers["PEGASOS"], 1.15),
+            f"measured power of 1/epsilon: {powers['PEGASOS']:.2f}; lam is not varied",
+        ),
+        verdict_on(
+            "SDCA needs n + L^2/(lam epsilon) iterations for a gap of epsilon in order of magnitude, and "
+            "fewer where the loss is smooth almost everywhere (here: in epsilon, of the primal excess)",
+            _at_most(powers["SDCA"], 1.0),
+            f"measured power of 1/epsilon: {powers['SDCA']:.2f}; lam is not varied",
+        ),
+        verdict_on(
+            "SGD reaches a moderate accuracy quite fast, then becomes slow: SDCA needs fewer iterations, the "
+            "more so the higher the accuracy",
+            _slower(table),
+            "iterations of PEGASOS over those of SDCA: " + _ratios(table),
+        ),
     )
 
 

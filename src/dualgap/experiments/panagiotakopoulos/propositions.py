@@ -52,38 +52,30 @@ def run(lab: Lab) -> Report:
         levels = {"1/sqrt(lam)": bound}
         panels.append(Panel(rows.name, "epochs", "norm of w", sizes, "log", "log", levels))
     limits = _limits(lab)
-    claims = (
-        *_claims(table, inside, below, shrinking, slower, weaker),
-        _presentations(),
-        _in_the_limit(limits),
-    )
-    header = ("data", "solver", "norm of w after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*")
+    caption = "Both bounds and the norms of SGD-s and SGD-m by epoch"
     return Report(
-        claims,
         (
-            Table(
-                f"{epochs} epochs, C = {C:g}",
-                (*header, "gap after an epoch", "in the end"),
-                table,
-            ),
-            Table(
-                "SGD-s: the share T_k / T of epochs in which a row is a margin error, mean over rows",
-                ("data", "T", "rows at C", "rows at 0", "rows at 0 with T_k / T < 0.01"),
-                limits,
-                "At C, at 0: rows that are so at the optimum, with a margin that is off 1 by more than 0.01. "
-                "The last column is the share of those at 0 that are nearly there.",
-            ),
+            *_claims(table, inside, below, shrinking, slower, weaker),
+            _presentations(),
+            _in_the_limit(limits),
         ),
-        (
-            Figure(
-                "panagiotakopoulos-propositions",
-                "Both bounds and the norms of SGD-s and SGD-m by epoch",
-                panels,
-            ),
-        ),
+        (Table(f"{epochs} epochs, C = {C:g}", HEADER, table), Table(SHARES, BY_ROW, limits, ROWS)),
+        (Figure("panagiotakopoulos-propositions", caption, panels),),
         (),
         lab.data,
     )
+
+
+HEADER = (
+    *("data", "solver", "norm of w after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*"),
+    *("gap after an epoch", "in the end"),
+)
+SHARES = "SGD-s: the share T_k / T of epochs in which a row is a margin error, mean over rows"
+BY_ROW = ("data", "T", "rows at C", "rows at 0", "rows at 0 with T_k / T < 0.01")
+ROWS = (
+    "At C, at 0: rows that are so at the optimum, with a margin that is off 1 by more than 0.01. The last "
+    "column is the share of those at 0 that are nearly there."
+)
 
 
 def _presentations() -> Claim:

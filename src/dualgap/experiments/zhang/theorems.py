@@ -20,6 +20,8 @@ SETTING = (
     "the theorems' assumption; Theorem 6.1 is used with A M^2 = 2 lam, the least that it allows."
 )
 
+CAPTION = "Averaged and plain SGD with constant rates, hinge loss, below the bounds of Theorem 5.2"
+
 
 def run(lab: Lab) -> Report:
     """The hinge loss (A = 0, B = 1) on the largest category, without a regulariser."""
@@ -39,16 +41,8 @@ def run(lab: Lab) -> Report:
             }
             for name, bound in bounds.items():
                 kept[name].append(values[name][place] <= bound)
-            table.append(
-                [
-                    eta,
-                    epochs,
-                    values["averaged"][place],
-                    bounds["averaged"],
-                    values["last"][place],
-                    bounds["last"],
-                ]
-            )
+            cells = (cell for name in kept for cell in (values[name][place], bounds[name]))
+            table.append([eta, epochs, *cells])
         x = [float(epochs) for epochs in _epochs(lab)]
         promised = [float(str(row[3])) for row in table[-len(x) :]]
         curves.append(Curve(f"bound of the averaged, eta = {eta:g}", x, promised, True))
@@ -72,13 +66,7 @@ def run(lab: Lab) -> Report:
                 distances,
             ),
         ),
-        (
-            Figure(
-                "zhang-theorems",
-                "Averaged and plain SGD with constant rates, hinge loss, below the bounds of Theorem 5.2",
-                [panel],
-            ),
-        ),
+        (Figure("zhang-theorems", CAPTION, [panel]),),
         ("The theorems are about rows drawn at random; here as in section 7 epochs are in random order.",),
         lab.data,
     )
