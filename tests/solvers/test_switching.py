@@ -111,7 +111,7 @@ def test_what_is_small_is_solved_whatever_its_scales(loss: str, n: int, d: int) 
 def test_the_first_gap_of_a_smooth_loss_decides(loss: str) -> None:
     """Labels that are noise: what is seen at the first certificate is enough."""
     rng = np.random.default_rng(5)
-    X, y = rng.normal(size=(1000, 200)), np.sign(rng.normal(size=1000))
+    X, y = rng.normal(size=(1600, 200)), np.sign(rng.normal(size=1600))
     outcome = dualgap.fit(X, y, loss=loss, C=1.0, bias="exact")
     names = [record.solver for record in outcome.trace]
     assert names[0] == "dcd"

@@ -38,7 +38,12 @@ def saving_options(function: Any) -> Any:
     sparse = click.option(
         "--sparse-coef", is_flag=True, help="Save only coefficients that are not 0: smaller where most are."
     )
-    return duals(sparse(function))
+    bounds = click.option(
+        "--bounds",
+        is_flag=True,
+        help="Keep what bounds the scores of the exact optimum, for `predict --bounds`; some more passes.",
+    )
+    return bounds(duals(sparse(function)))
 
 
 class Settings(NamedTuple):
@@ -84,6 +89,7 @@ class Settings(NamedTuple):
     plan: bool
     no_duals: bool
     sparse_coef: bool
+    bounds: bool
     in_memory: bool | None
     memory_budget: int | None
     scale: str | None

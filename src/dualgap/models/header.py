@@ -50,6 +50,15 @@ _PROOF = {
     "steps": Optional(WHOLE),  # the visits of version 1
     "seconds": NOT_NEGATIVE,
 }
+_CUT = dict.fromkeys(("step", "zeta", "zeta_error", "constant", "error"), NUMBER)
+_REGION = {
+    "radius": EXTENDED,
+    "rho": NOT_NEGATIVE,
+    "free": FLAG,
+    "intercept": Each(NUMBER),
+    "below": Optional(Each(_CUT)),
+    "above": Optional(Each(_CUT)),
+}
 _FIELDS = {
     "format": TEXT,
     "version": COUNT,
@@ -63,6 +72,8 @@ _FIELDS = {
     "classes": Optional(Each(_LABEL)),
     "class_weight": Optional(Each(NOT_NEGATIVE)),
     "absent": Optional(Each(_LABEL)),
+    "offsets": Optional(FLAG),
+    "regions": Optional(Each(_REGION)),
     "proofs": Each(_PROOF),
     "solver": {
         "name": TEXT,
@@ -98,6 +109,7 @@ def check_header(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
     k = _check_arrays(header, arrays)
     _check_columns(header)
     _check_scale(header, arrays)
+    _check_regions(header, arrays, k)
     _check_classes(header, k)
 
 
@@ -112,6 +124,7 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> int:
         "dual_rows": "<i8",
         "dual_values": "<f8",
     }
+    known |= {"centres": "<f8", "directions": "<f8"}
     known |= {"dual_hashes": "<u8", "scale": "<f8", "held_rows": "<i8", "held_hashes": "<u8"}
     known |= {"coef_starts": "<i8", "coef_columns": "<i8", "coef_values": "<f8"}
     for name, layout in arrays.items():
@@ -155,6 +168,20 @@ def _sparse_shape(arrays: dict[str, Layout], d: int) -> tuple[int, ...]:
         )
     check_unpacked(16 * values[0] + 8 * starts[0], 8 * (starts[0] - 1) * d)
     return starts[0] - 1, d
+
+
+def _check_regions(header: dict[str, Any], arrays: dict[str, Layout], k: int) -> None:
+    """Refuse regions that do not go with the proofs, or whose arrays do not go with k rows of ``coef``."""
+    regions, coef = header.get("regions"), (k, header["n_features"])
+    rays = sum(region.get(side) is not None for region in regions or () for side in ("below", "above"))
+    expected = {} if regions is None else {"centres": coef}
+    expected |= {"directions": (rays, coef[1])} if rays else {}
+    found = {name: arrays[name].shape for name in ("centres", "directions") if name in arrays}
+    if found != expected or (regions is not None and len(regions) != len(header["proofs"])):
+        raise ValueError(f"its regions do not go with its proofs: arrays {found}, expected {expected}")
+    each = coef[0] if header["task"] == "classes" else 1
+    if any(len(region["intercept"]) != each for region in regions or ()):
+        raise ValueError("the intercepts of its regions do not go with coef")
 
 
 def _check_columns(header: dict[str, Any]) -> None:

@@ -46,8 +46,10 @@ CRAWL, STIFF, CRAWLING_EPOCHS = 1e4, 300.0, 30.0
 # The same with kinks where columns are shared by many rows: the part of all entries that is stored, and
 # C times the sum of squares of an average column
 OVERLAP, STIFF_OVERLAPPING = 0.05, 5e3
+MOST_PRODUCTS, MOST_PRODUCTS_AT_ONCE = 12.0, 40.0  # of a step; where one step is to do it all
 DENSE_STEPS = 0.65  # the steps of Newton's method on many dense rows, as a part of what others take
 SEPARATED, SEPARATED_INTERIOR = 4.0, 2.0  # times as many steps of second order where w separates the rows
+LONGEST = 1e11  # the square of a row over lam, of which too few digits are left
 RELIABLE = 4.0  # interior points may cost so many times as much where rows are few: bad scales do no harm
 FIRST_GAP = 10.0  # relative, from which a run is forecast before there is anything to see
 EASY = 0.01  # C |x|^2, below which one step or two are enough where columns are many
@@ -67,18 +69,24 @@ class Forecast(NamedTuple):
     quadratic: bool = False  # the loss is a parabola: one step of second order is enough
     margins: bool = False  # the loss is 0 for rows that are far on the right side
     bent: float = 0.0  # how short the curved part of a loss is, between lines: 0, or up to 1
+    fits: bool = (
+        False  # w meets the targets exactly where it can: a kink there, and duals inside their bounds
+    )
 
     @classmethod
     def of(cls, problem: Problem) -> Forecast:
         """Those of a problem."""
         loss, rows = problem.loss, problem.source.batch.rows
-        ramps = len(loss.ramps(np.zeros(0)))
+        parts = loss.ramps(np.ones(1))
+        ramps = len(parts)
         smooth = isfinite(loss.smoothness)
         condition = 1.0 + loss.smoothness * problem.mean_square / problem.lam if smooth else inf
         strength = (loss.smoothness if smooth else 1.0) * problem.mean_square * problem.C
         sparse = not works_dense(rows, problem.source.d)
         bent = min(1.0, loss.smoothness / loss.lipschitz) if smooth else 1.0
-        kind = problem.bias.free, loss.quadratic, bool(ramps) and loss.task == "classification", bent
+        margins = bool(parts) and loss.task == "classification"
+        fits = any(part.bend == 0.0 and part.low[0] < 0.0 < part.high[0] for part in parts)
+        kind = problem.bias.free, loss.quadratic, margins, bent, fits
         return cls(Size.of(problem), sparse, smooth, ramps, condition, strength, *kind)
 
     @property
@@ -159,8 +167,8 @@ class Forecast(NamedTuple):
         if self.strength < EASY and self.size.n < SQUARE * self.size.d:
             steps = 1.4
         elif self.quadratic:
-            steps = 2.0  # one, of more products than others
-        elif self.ramps:  # curved rows change from step to step, as they do with kinks
+            steps = 2.0  # one, of twice the products of others
+        elif self.margins:  # curved rows change from step to step, as they do with kinks
             steps *= 1.5 if self.size.n < TALL * self.size.d else 1.0 + 0.5 * self.bent
         if not self.smooth:  # the more rows a column, the sooner it is known which ones matter
             ratio = self.size.n / self.size.d
@@ -190,13 +198,14 @@ class Forecast(NamedTuple):
         """
         n, d, nnz, _ = self.size
         curved = 1.0 if self.smooth else CURVED_WITH_KINKS
-        products, factors = (min(12.0, 1.0 + 0.5 * self.condition**0.5) if self.smooth else 25.0), 0.0
+        most = MOST_PRODUCTS_AT_ONCE if self.quadratic else MOST_PRODUCTS
+        products, factors = (min(most, 1.0 + 0.5 * self.condition**0.5) if self.smooth else 25.0), 0.0
         read = nnz if self.sparse else DENSE_SHARE * nnz
         whole = cost(int(curved * n) if d <= n else n, int(curved * nnz), d, self.sparse)
         sample = min(SAMPLE * d, curved * n, EFFORT * FLOPS * DENSE_SHARE * nnz / d**2)
         if d**3 <= CUBES * nnz and (self.sparse or sample >= LEAST * d):
-            most = EFFORT * nnz if self.sparse else sample * d * d / FLOPS
-            products, factors = 3.0, min(whole if d <= n else inf, most) + d**3 / (3.0 * FLOPS)
+            part = EFFORT * nnz if self.sparse else sample * d * d / FLOPS
+            products, factors = 3.0, min(whole if d <= n else inf, part) + d**3 / (3.0 * FLOPS)
         elif min(n, d) <= MOST_DIRECT and cost(n, nnz, d, self.sparse) <= 2.0 * products * read:
             products, factors = 1.0 if d <= n else 3.0, whole  # by rows, an answer takes passes itself
         passes = 2.0 * products * curved * self.entry * nnz
@@ -226,10 +235,13 @@ class Forecast(NamedTuple):
     @property
     def second(self) -> str:
         """The method of second order that suits the problem."""
-        if not self.ramps or min(self.size.n, self.size.d) > MOST_DIRECT:
+        n, d = self.size.n, self.size.d
+        if not self.ramps or min(n, d) > MOST_DIRECT:
             return "newton"
+        if self.fits and n < d and self.strength * n >= LONGEST:  # nothing but inner products is left in
+            return "newton"  # the equations of interior points then, and rounding is
         interior, newton = (self.prior(name, 10.0, 1e-3) for name in ("interior-point", "newton"))
-        safer = self.smooth and not self.quadratic and self.size.n < SQUARE * self.size.d
+        safer = self.smooth and not self.quadratic and n < SQUARE * d
         return "interior-point" if interior < (RELIABLE if safer else 1.0) * newton else "newton"
 
 

@@ -284,8 +284,9 @@ class Switching(Solver[State]):
 
 def separated(problem: Problem, news: Evaluation) -> bool:
     """Whether all rows of positive weight are on the right side, of two classes."""
-    source = problem.source
-    return not ((source.y * news.scores <= 0.0) & (source.weight > 0.0)).any()
+    y, weight = problem.source.y, problem.source.weight
+    scores = news.scores + y.imag if np.iscomplexobj(y) else news.scores  # y + i o where rows have offsets
+    return not ((y.real * scores <= 0.0) & (weight > 0.0)).any()
 
 
 class _Opened:

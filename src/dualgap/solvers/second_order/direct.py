@@ -12,8 +12,8 @@ formula of Woodbury would take differences of large numbers.) Either costs what 
 does not mind columns of bad scale.
 
 In an interior point method ``r = Z' (h t + m) - ridge away``, where the scores ``Z away`` are known. By rows
-no product with Z is needed then but the one that makes v itself: what is known of the inner products of rows
-does for its scores.
+no product with Z is needed then but the one that makes v itself: the inner products of rows, which are
+known, do for its scores.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ CACHED = 2**15  # entries of a block that stays in the cache
 # Sparse rows with so large a part of their entries stored are made dense, if they have so many: BLAS is then
 # much the faster, and text that stores every entry behaves as the same numbers in an array do.
 DENSE, LEAST_DENSE, MOST_DENSE = 0.25, 2**14, 2**25
+
+DIGITS = 1e-6  # the part of a dual that rounding may spoil
 
 Solve = Callable[[Floats], Floats]
 
@@ -161,8 +163,10 @@ class Hessians:
         return answer
 
     def equations_by_rows(self, h: Floats) -> Equations | None:
-        """With u + m for u: ``v = Z' u / ridge - away``."""
-        solve = self._by_rows(h)
+        """By inner products of rows, with u + m for u: ``v = Z' u / ridge - away``. The scores of v are then
+        differences of larger numbers; where these leave few digits, passes over the rows do it.
+        """
+        solve, steepest = self._by_rows(h), float(h.max())
         if solve is None:
             return None
 
@@ -172,10 +176,27 @@ class Hessians:
                 scores = scores - self.lift * away[-1]
             u, b = solve(t + scores - self._from_rows(m), -self.lift * float(m.sum()))
             u += m
-            made = self._from_rows(u) - scores + (self.lift * b if self.free else 0.0)
+            made = self._from_rows(u) - scores
+            noise = self._noise(u) * steepest  # in u, where the scores make it
+            if noise > DIGITS * float(np.abs(u).max()):
+                return self._by_passes(solve, t, residual)
+            made += self.lift * b if self.free else 0.0
             return Move(made, lambda: self.divided(self.moment(u) - self.ridge * away, b))
 
         return answer
+
+    def _by_passes(self, solve: Any, t: Floats, residual: Residual) -> Move:
+        """The same from differences of vectors, whose products with rows are as exact as they are small."""
+        slope = self.moment(residual.duals) - self.ridge * residual.away
+        at = self.divided(slope)
+        u, b = solve(t - self.scores(at[:-1], float(at[-1])), -float(slope[-1]))
+        v = self.divided(self.moment(u) + slope, b)
+        return Move(self.scores(v[:-1], float(v[-1])), lambda: v)
+
+    def _noise(self, u: Floats) -> float:
+        """What rounding may leave in a sum of inner products."""
+        longest = float(np.diagonal(self.inner_products).max())
+        return float(np.finfo(np.float64).eps * longest / self.ridge[0] * np.abs(u).sum())
 
     @property
     def free(self) -> bool:
@@ -227,9 +248,17 @@ class Hessians:
         if not free:
             matrix += self.lift / self.ridge[-1]
         matrix.reshape(-1)[:: matrix.shape[0] + 1] += 1.0 / h[curved]
-        solve = cholesky(matrix)
-        if solve is None:
+        kept, rough = matrix.copy(), cholesky(matrix)
+        if rough is None:
             return None
+
+        def solve(r: Floats) -> Floats:
+            """Once more for what is left, as rows may be long for lam; if that brings the solution nearer."""
+            u = rough(r)
+            left = r - kept @ u
+            finer = u + rough(left)
+            return finer if np.abs(r - kept @ finer).max() < np.abs(left).max() else u
+
         level = solve(np.ones(matrix.shape[0])) if free else np.zeros(0)
 
         def answer(r: Floats, total: float) -> tuple[Floats, float]:

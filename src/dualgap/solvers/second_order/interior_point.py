@@ -114,6 +114,7 @@ class InteriorPoint(Solver[State]):
             "squared",
             "huber",
             "absolute",
+            "quantile",
             "epsilon-insensitive",
             "squared-epsilon-insensitive",
         ),
