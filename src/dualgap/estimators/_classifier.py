@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 
 from ..core.losses import JOINT, Loss, make_loss
 from ..core.measures import threshold_for
-from ..data.labels import ClassNumbers, Labels, signs
+from ..data.labels import ClassNumbers, Labels, shown_label, signs
 from ..models.scoring import indicators_of, labels_of
 from ..runtime.arrays import Floats
 from ..runtime.checks import shown
@@ -96,7 +96,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         """Train, if need be from given weights."""
         self._validate()
         loss = loss_for(self._loss_spec(), self._tasks(), type(self).__name__)
-        several = y is not None and type_of_target(y).startswith("multilabel")
+        several = y is not None and len(_shape(y)) == 2 and _shape(y)[1] > 1
         X, y = rows_of(self, X, y, training=True, several=several)
         weight = weights_of(sample_weight, X.shape[0])
         if several:
@@ -144,7 +144,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             found = Labels(labels).encode(y)
             if (found < 0).any():
                 row = int(np.argmin(found))
-                raise InputError(f"y_val[{row}] is {shown(y[row])}, which is no label of y")
+                raise InputError(f"y_val[{row}] is {shown_label(y[row])}, which is no label of y")
             return of_codes(found)
 
         held = self._held_rows_of(X_val, y_val, held_targets)
@@ -304,3 +304,8 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         return np.array(
             [threshold_for(p, s, weight, **wanted) for p, s in zip(positives, scores.T, strict=True)]
         )
+
+
+def _shape(y: Any) -> tuple[int, ...]:
+    """The shape of labels: an array, a sparse matrix, a data frame or lists."""
+    return tuple(y.shape) if hasattr(y, "shape") else np.asarray(y, dtype=object).shape

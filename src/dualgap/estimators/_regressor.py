@@ -77,7 +77,7 @@ class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, ToSk
             self.coef_, self.intercept_ = coef, intercept if self.fit_intercept else 0.0
             return
         self.coef_ = coef[0]
-        self.intercept_ = intercept if self._intercept_is_array else float(intercept[0])
+        self.intercept_ = intercept if self._intercept_is_array else intercept[0]
 
     def _weights(self) -> tuple[Floats, Floats]:
         coef, intercept = super()._weights()
