@@ -71,6 +71,7 @@ class Settings(NamedTuple):
     task: str | None
     plan: bool
     no_duals: bool
+    bounds: bool
     in_memory: bool | None
     memory_budget: int | None
     scale: str | None

@@ -190,6 +190,11 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     help="Make features as rows are read: products of pairs, or words of K symbols; hashed.",
 )
 @click.option("--hash-bits", type=int, metavar="B", help="With --expand: 2^B columns.  [default: 20]")
+@click.option(
+    "--bounds",
+    is_flag=True,
+    help="Keep what bounds the scores of the exact optimum, for `predict --bounds`; some more passes.",
+)
 @click.option("--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less.")
 @json_option
 @quiet_option

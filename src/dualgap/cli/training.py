@@ -56,6 +56,10 @@ def run(
         found: Any = _Training(settings, arguments, data, trace, spinner, ctrl_c).run()
         seconds = time.perf_counter() - began
         model: Model = found.model
+        if settings.bounds:
+            from ..models.bounding import bounded
+
+            model = bounded(model, found.outcomes if several else [found])
         if settings.no_duals:
             model = replace(model, dual=None, dual_hashes=None)
         model.save(file)
@@ -186,7 +190,7 @@ class _Training(NamedTuple):
 
     def _fit(self) -> Outcome:
         from ..api import fit
-        from ..training.callbacks import Progress
+        from ..training.progress import Progress
 
         callbacks = self._callbacks()
         if not self.settings.quiet:

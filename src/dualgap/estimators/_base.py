@@ -21,10 +21,12 @@ from ..models.scoring import scores_of
 from ..runtime.arrays import Floats
 from ..runtime.checks import shown
 from ..runtime.errors import InputError
-from ..training.callbacks import Progress
 from ..training.interruption import CtrlC
 from ..training.jobs import Job, run_jobs
+from ..training.progress import Progress
 from . import _convergence
+from ._callbacks import CallbackSupportMixin, Tasks, with_callbacks
+from ._display import Displayed
 from ._fitted import Fitted, Origin, Trained
 from ._input import options_for, rows_of, seed_of, thread_count
 from ._parameters import Kind, validate
@@ -55,7 +57,7 @@ class Targets(NamedTuple):
         return len(self.names)
 
 
-class LinearModel(Fitted):
+class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc]
     """A scikit-learn estimator whose models are trained by ``dualgap.fit``; subclasses say on which
     targets.
     """
@@ -169,10 +171,12 @@ class LinearModel(Fitted):
         """The limit on epochs; None, where an estimator takes it, is the default of ``fit``."""
         return 1000.0 if self.max_iter is None else float(self.max_iter)
 
-    def _watchers(self, shown_alone: bool) -> list[Any]:
-        """The callbacks of every run; progress is shown of one run at a time."""
+    def _watchers(self, name: str, shown_alone: bool) -> list[Any]:
+        """The callbacks of a run; progress is shown of one run at a time."""
         told = list(self.callbacks or ())
-        return [*told, Progress(self._tolerance())] if self.verbose and shown_alone else told
+        if not self.verbose or not shown_alone:
+            return told
+        return [*told, Progress(self._tolerance(), lines=True, label=name)]
 
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, start: Start | None = None
@@ -180,6 +184,7 @@ class LinearModel(Fitted):
         """Train, if need be from given weights."""
         raise NotImplementedError  # classifiers and regressors do
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def _train(
         self, X: Any, targets: Targets, weight: Floats, loss: Loss, start: Start | None
     ) -> tuple[list[Trained], bool]:
@@ -190,24 +195,27 @@ class LinearModel(Fitted):
         solver, options = self._solver(X)
         seed, warm = seed_of(self.random_state), self._warm_points(X, targets, start)
         data = open_data(DataSpec(X, weight, weight, threads=threads // workers), "regression")
-        rows = data.source
+        rows, tasks = data.source, Tasks(self, targets.models)
         assert isinstance(rows, View)  # as X is
         if targets.labels is not None:
             data = data._replace(schema=data.schema._replace(labels=targets.labels))
         arguments = {
             "loss": loss, "solver": solver, "bias": bias, "seed": seed, "output": self.output,
-            "callbacks": self._watchers(workers == 1), **strength, **self._limits(), **options,
+            **strength, **self._limits(), **options,
         }  # fmt: skip
 
         def prepared(k: int) -> Job:
             """Rows are checked once, whatever the number of models; each has its own targets."""
             own = data._replace(source=rows.with_targets(targets.of(k)))
-            return job(k, own, warm=warm(k), **arguments, **self._validation(targets, k))
+            name = targets.names[k] if targets.models > 1 else ""
+            watchers = [*self._watchers(name, workers == 1), *tasks.of(k)]
+            more = {"warm": warm(k), "callbacks": watchers, **self._validation(targets, k)}
+            return job(k, own, **arguments, **more)
 
         jobs = chain(  # bad arguments are refused at once
             [prepared(0)], map(prepared, range(1, targets.models))
         )
-        with CtrlC() as ctrl_c:
+        with CtrlC() as ctrl_c, tasks:
             models = []
             for k, outcome in run_jobs(jobs, threads=workers, ctrl_c=ctrl_c):
                 models.append(Trained.of(outcome, weight))

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from ..core.losses import JOINT, Loss, make_loss
 from ..core.measures import threshold_for
@@ -19,7 +18,7 @@ from ..runtime.checks import shown
 from ..runtime.errors import InputError
 from ._base import LinearModel, Targets
 from ._fitted import dense
-from ._input import class_factors, loss_for, rows_of, two_or_more, weights_of
+from ._input import check_labels, class_factors, loss_for, rows_of, two_or_more, weights_of
 from ._peers import Peer, ToSklearn, peer_of_loss
 from ._probabilities import PROBABILISTIC, advice, class_probabilities, of_positive
 from ._support import SupportVectors
@@ -117,7 +116,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
 
     def _class_targets(self, y: Any, weight: Floats, loss: Loss, X_val: Any, y_val: Any) -> Encoded:
         """The targets of one label a row, and the weights of rows times those of their classes."""
-        check_classification_targets(y)
+        check_labels(y)
         labels = Labels.of(y).classes
         codes = Labels(labels).encode(y)
         factors = class_factors(self.class_weight, labels, codes, weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..api import fit
@@ -32,6 +34,8 @@ def thread_count(n_jobs: Any) -> int:
 
 def seed_of(random_state: Any) -> int:
     """A seed drawn from what scikit-learn takes for a ``random_state``."""
+    if type(random_state) is int and 0 <= random_state < 2**32:
+        return _first_draw(random_state)
     try:
         generator = check_random_state(random_state)
     except ValueError:
@@ -39,6 +43,23 @@ def seed_of(random_state: Any) -> int:
             f"random_state={shown(random_state)} must be an int from 0 to 2**32 - 1, a RandomState or None"
         ) from None
     return int(generator.randint(np.iinfo(np.int32).max))
+
+
+@lru_cache
+def _first_draw(seed: int) -> int:
+    """What a generator of that seed draws first: making one takes longer than opening a thousand rows."""
+    return int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+
+
+def is_flat(y: Any) -> bool:
+    """Whether labels are an array with one a row, so that scikit-learn need not be asked what they are."""
+    return isinstance(y, np.ndarray) and y.ndim == 1
+
+
+def check_labels(y: Any) -> None:
+    """Refuse targets that are no labels, as scikit-learn does; whole numbers and words are."""
+    if not is_flat(y) or y.dtype.kind not in "biuUS":
+        check_classification_targets(y)
 
 
 def loss_for(spec: str | Loss, tasks: tuple[str, ...], estimator: str) -> Loss:

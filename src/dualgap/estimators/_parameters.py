@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -97,10 +99,20 @@ def validate(estimator: Any, kinds: Mapping[str, Kind]) -> None:
     """Refuse a parameter of an estimator that is not what it must be. ``kinds`` come before the common
     ones; what neither knows is checked where it is used.
     """
-    for name, value in estimator.get_params(deep=False).items():
+    cls: Any = type(estimator)
+    for name in _parameters_of(cls):
+        value = getattr(estimator, name)
         kind = kinds.get(name, COMMON.get(name, ANYTHING))
         if not kind.holds(value):
             raise InputError(
                 f"The {name!r} parameter of {type(estimator).__name__} must be {kind.phrase}. "
                 f"Got {shown(value)} instead."
             )
+
+
+@cache
+def _parameters_of(cls: Any) -> tuple[str, ...]:
+    """The names of the parameters of an estimator: scikit-learn's ``get_params`` inspects its signature
+    each time.
+    """
+    return tuple(inspect.signature(cls).parameters)

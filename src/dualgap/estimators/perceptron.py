@@ -154,9 +154,9 @@ class Perceptron(StreamingClassifier):
     def _limits(self) -> dict[str, Any]:
         return {**super()._limits(), "tol": 0.0, "record_every": "1 epochs"}
 
-    def _watchers(self, shown_alone: bool) -> list[Any]:
+    def _watchers(self, name: str, shown_alone: bool) -> list[Any]:
         rule = MistakesLevelOff(self.tol, int(self.n_iter_no_change))
-        return [*super()._watchers(shown_alone), rule]
+        return [*super()._watchers(name, shown_alone), rule]
 
     def _asked_for(self, reason: str) -> bool:
         return reason != "max_epochs" or self.tol is None

@@ -60,6 +60,7 @@ def objective(model: Model) -> str:
     meaning = FORMULAS.get(model.loss, f"{model.loss!r}, which this version does not know")
     constants = {"C": model.C, **model.loss_parameters}
     norm, score = "|w|^2", "<w, x_i>" if model.bias == "none" else "<w, x_i> + b"
+    score += " + o_i" * model.offsets
     if model.joint:
         norm, score = "|W|^2", score.replace("<w, x_i>", "W x_i")
     if model.bias == "augmented":

@@ -55,6 +55,8 @@ Constants
     The parameters that must be > 0, because they divide or bound; the others may be 0.
 ``below_one``
     The parameters that must be < 1.
+``offset``
+    Targets are ``y + i o``: rows have offsets (``offsets.WithOffsets``).
 
 For Python alone ---------------- ``ramps(y)`` A loss made of lines and parabolas, as a sum: phi = sum of
     ``max over low <= beta <= high of beta (at - score) - bend/2 beta^2``, for an array of targets; bounds
@@ -81,6 +83,7 @@ _DEFAULTS: dict[str, Any] = {
     "probabilistic": False,
     "positive": (),
     "below_one": (),
+    "offset": False,
     "ramps": None,
 }
 
@@ -128,6 +131,8 @@ class Loss(Protocol):
     def positive(self) -> tuple[str, ...]: ...
     @property
     def below_one(self) -> tuple[str, ...]: ...
+    @property
+    def offset(self) -> bool: ...
     def value(self, y: float, score: float) -> float: ...
     def derivative(self, y: float, score: float) -> float: ...
     def curvature(self, y: float, score: float) -> float: ...
