@@ -18,7 +18,6 @@ from ..data.dataset import Dataset, DataSpec, open_data
 from ..data.labels import Labels
 from ..data.sources import View
 from ..models.scoring import scores_of
-from ..outcome import Outcome
 from ..runtime.arrays import Floats
 from ..runtime.checks import shown
 from ..runtime.errors import InputError
@@ -28,7 +27,7 @@ from ..training.progress import Progress
 from . import _convergence
 from ._callbacks import CallbackSupportMixin, Tasks, with_callbacks
 from ._display import Displayed
-from ._fitted import Fitted, Trained, origin_of
+from ._fitted import Fitted, Origin, Trained
 from ._input import options_for, rows_of, seed_of, thread_count
 from ._parameters import Kind, validate
 from ._strengths import Strength, by_C, scaled
@@ -156,8 +155,8 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         """What C is multiplied by because the loss has another scale than scikit-learn's of the name."""
         return 1.0
 
-    def _solver(self) -> tuple[str, dict[str, Any]]:
-        """The name of the solver, and its options."""
+    def _solver(self, X: Any = None) -> tuple[str, dict[str, Any]]:
+        """The name of the solver for some rows, and its options."""
         return self.solver, options_for(self.solver_options)
 
     def _limits(self) -> dict[str, Any]:
@@ -193,7 +192,7 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         threads = thread_count(self.n_jobs)
         workers = min(threads, targets.models)
         strength, bias = scaled(self._strength(), targets.factor * self._loss_factor()), self._bias()
-        solver, options = self._solver()
+        solver, options = self._solver(X)
         seed, warm = seed_of(self.random_state), self._warm_points(X, targets, start)
         data = open_data(DataSpec(X, weight, weight, threads=threads // workers), "regression")
         rows, tasks = data.source, Tasks(self, targets.models)
@@ -221,9 +220,10 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
             for k, outcome in run_jobs(jobs, threads=workers, ctrl_c=ctrl_c):
                 models.append(Trained.of(outcome, weight))
                 if k == 0:
-                    assert isinstance(outcome, Outcome)  # as ``job`` makes it
-                    self._origin = origin_of(outcome, strength.get("C"), threads)
-        return models, ctrl_c.pressed
+                    origin = Origin.of(outcome, strength.get("C"))
+            pressed = ctrl_c.pressed
+        self._origin = origin.fields(threads)
+        return models, pressed
 
     def _validation(self, targets: Targets, k: int) -> dict[str, Any]:
         """The rows that a run is stopped by, as ``fit`` takes them: those given, or a part of all."""
@@ -269,9 +269,10 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         points: Points = cold
         if "dual_" in kept and "_row_hashes" in kept:
             coef, intercept = self._weights()
-            points = warm_points(
-                coef, intercept, self.dual_, self._row_hashes, now, targets.models, int(X.shape[1])
-            )
+            joint = targets.labels is not None
+            scores = len(targets.labels.classes) if targets.labels is not None else targets.models
+            if coef.shape == (scores, X.shape[1]) and self.dual_.shape[0] == scores:
+                points = warm_points(coef, intercept, self.dual_, self._row_hashes, now, joint=joint)
         self._row_hashes = now
         return points
 

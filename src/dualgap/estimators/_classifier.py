@@ -8,18 +8,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
 
 from ..core.losses import JOINT, Loss, make_loss
 from ..core.measures import threshold_for
-from ..data.labels import ClassNumbers, Labels, signs
+from ..data.labels import ClassNumbers, Labels, shown_label, signs
 from ..models.scoring import indicators_of, labels_of
 from ..runtime.arrays import Floats
 from ..runtime.checks import shown
 from ..runtime.errors import InputError
 from ._base import LinearModel, Targets
 from ._fitted import dense
-from ._input import check_labels, class_factors, is_flat, loss_for, rows_of, two_or_more, weights_of
+from ._input import check_labels, class_factors, loss_for, rows_of, two_or_more, weights_of
 from ._peers import Peer, ToSklearn, peer_of_loss
 from ._probabilities import PROBABILISTIC, advice, class_probabilities, of_positive
 from ._support import SupportVectors
@@ -96,7 +95,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         """Train, if need be from given weights."""
         self._validate()
         loss = loss_for(self._loss_spec(), self._tasks(), type(self).__name__)
-        several = y is not None and not is_flat(y) and type_of_target(y).startswith("multilabel")
+        several = y is not None and len(_shape(y)) == 2 and _shape(y)[1] > 1
         X, y = rows_of(self, X, y, training=True, several=several)
         weight = weights_of(sample_weight, X.shape[0])
         if several:
@@ -144,7 +143,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             found = Labels(labels).encode(y)
             if (found < 0).any():
                 row = int(np.argmin(found))
-                raise InputError(f"y_val[{row}] is {shown(y[row])}, which is no label of y")
+                raise InputError(f"y_val[{row}] is {shown_label(y[row])}, which is no label of y")
             return of_codes(found)
 
         held = self._held_rows_of(X_val, y_val, held_targets)
@@ -304,3 +303,8 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         return np.array(
             [threshold_for(p, s, weight, **wanted) for p, s in zip(positives, scores.T, strict=True)]
         )
+
+
+def _shape(y: Any) -> tuple[int, ...]:
+    """The shape of labels: an array, a sparse matrix, a data frame or lists."""
+    return tuple(y.shape) if hasattr(y, "shape") else np.asarray(y, dtype=object).shape

@@ -22,7 +22,7 @@ class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, ToSk
     """A linear regressor of one target, or of several, each with a model of its own."""
 
     _intercept_is_array: ClassVar[bool] = False  # of a single target, as in scikit-learn's class of the name
-    _single: bool
+    _one_number: bool  # whether the intercept is a number
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
         """Train on rows and their targets.
@@ -53,7 +53,7 @@ class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, ToSk
         loss = loss_for(self._loss_spec(), ("regression",), type(self).__name__)
         X, y = rows_of(self, X, y, training=True, several=True)
         matrix = _columns(y)
-        self._single = y.ndim == 1
+        self._one_number = y.ndim == 1 and not self._intercept_is_array
         weight = weights_of(sample_weight, X.shape[0])
         if not weight.any():
             raise InputError("all sample weights are zero; some rows must have a positive weight")
@@ -73,11 +73,8 @@ class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, ToSk
         return self
 
     def _set_weights(self, coef: Floats, intercept: Floats) -> None:
-        if not self._single:
-            self.coef_, self.intercept_ = coef, intercept if self.fit_intercept else 0.0
-            return
-        self.coef_ = coef[0]
-        self.intercept_ = intercept if self._intercept_is_array else float(intercept[0])
+        self.coef_ = coef[0] if coef.shape[0] == 1 else coef
+        self.intercept_ = intercept[0] if self._one_number else intercept
 
     def _weights(self) -> tuple[Floats, Floats]:
         coef, intercept = super()._weights()
@@ -99,8 +96,7 @@ class LinearRegressorBase(MultiOutputMixin, RegressorMixin, SupportVectors, ToSk
         ndarray of shape (n_samples,) or (n_samples, n_targets)
             In float64.
         """
-        scores = self._scores(X)
-        return scores.reshape(-1, 1) if not self._single and scores.ndim == 1 else scores
+        return self._scores(X)
 
 
 def _columns(y: Any) -> Floats:

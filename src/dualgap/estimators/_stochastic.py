@@ -94,7 +94,7 @@ class StochasticGradient(LinearModel):
     def _strength(self) -> Strength:
         return by_alpha(self.C, self.alpha, _ALPHA)
 
-    def _solver(self) -> tuple[str, dict[str, Any]]:
+    def _solver(self, X: Any = None) -> tuple[str, dict[str, Any]]:
         own = options_for(self.solver_options)
         if self.solver != "auto":
             return self.solver, own
