@@ -11,25 +11,7 @@ from .quantile_regressor import QuantileRegressor
 from .ridge import Ridge
 from .sgd import SGDClassifier, SGDRegressor
 
-NAMES = (
-    "HuberRegressor",
-    "LinearClassifier",
-    "LinearRegressor",
-    "LinearSVC",
-    "LinearSVR",
-    "LogisticRegression",
-    "Perceptron",
-    "QuantileRegressor",
-    "Ridge",
-    "SGDClassifier",
-    "SGDRegressor",
-)
-# All that ``skops.io.load(file, trusted=...)`` must be told: fitted attributes are plain arrays and dicts.
-TRUSTED_TYPES = tuple(f"{globals()[name].__module__}.{name}" for name in NAMES)
-
 __all__ = [
-    "NAMES",
-    "TRUSTED_TYPES",
     "HuberRegressor",
     "LinearClassifier",
     "LinearRegressor",
@@ -42,3 +24,6 @@ __all__ = [
     "SGDClassifier",
     "SGDRegressor",
 ]
+
+# All that ``skops.io.load(file, trusted=...)`` must be told: fitted attributes are plain arrays and dicts.
+TRUSTED_TYPES = tuple(f"{globals()[name].__module__}.{name}" for name in __all__)

@@ -100,6 +100,7 @@ class Origin(NamedTuple):
     C: float
     auto_reason: str
     date: str | None
+    offsets: bool
 
     @classmethod
     def of(cls, outcome: Result, C: float | None) -> Origin:
@@ -107,11 +108,13 @@ class Origin(NamedTuple):
         assert isinstance(outcome, Outcome)  # as ``job`` makes it
         problem = outcome.problem
         own = problem.C if C is None else C
-        return cls(problem.loss, problem.bias, outcome.solver, own, outcome.auto_reason, outcome.date)
+        told = outcome.auto_reason, outcome.date, outcome.offsets
+        return cls(problem.loss, problem.bias, outcome.solver, own, *told)
 
     def fields(self, threads: int) -> dict[str, Any]:
         """The fields of a `Model` that say it."""
         told = stated(self.loss, self.bias, self.solver)
+        told["offsets"] = self.offsets
         return {
             "C": self.C,
             "threads": threads,

@@ -32,7 +32,7 @@ def register() -> None:
         "output_class_labels": [False, True],
         "raw_scores": [True, False],
     }
-    for name in estimators.NAMES:
+    for name in estimators.__all__:
         cls = getattr(estimators, name)
         classifier = is_classifier(cls())
         update_registered_converter(
