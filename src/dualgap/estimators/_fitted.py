@@ -224,6 +224,25 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
             return model
         return model.identified(rows_of(self, X, training=False), y, sample_weight)
 
+    def decision_bounds(self, X: Any) -> tuple[Floats, Floats]:
+        """The least and the greatest score that the exact optimum can give each row, as the certificate proves.
+
+        An intercept that is not regularised needs the training rows for it:
+        ``estimator.to_model().with_bounds(X_train, y_train).decision_bounds(X)``, which is tighter in any
+        case, and needs ``keep_dual=True``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        pair of ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Lower and upper bounds.
+        """
+        return self.to_model().decision_bounds(rows_of(self, X, training=False))
+
     def sparsify(self) -> Any:
         """Store ``coef_`` as a sparse matrix, which takes less memory where most weights are 0.
 
