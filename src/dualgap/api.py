@@ -222,6 +222,7 @@ def ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall:
         "max_epochs": max_epochs == defaults["max_epochs"],
         "stalled": isinstance(stall, str) and stall == defaults["stall"],
         "rounding": True,
+        "broken": True,  # the data failed under way
     }
     return unasked.get(outcome.reason.name, False)
 
@@ -230,6 +231,11 @@ def warn_unconverged(who: str, outcome: Outcome, tol: float, stacklevel: int = 3
     """Warn the caller of ``who`` of a run that ended above its tolerance, with the likely cause."""
     from sklearn.exceptions import ConvergenceWarning
 
+    if outcome.reason.name == "broken":
+        warnings.warn(
+            f"{who} ended early: {outcome.reason.message}", ConvergenceWarning, stacklevel=stacklevel
+        )
+        return
     warnings.warn(
         f"{who} ended at a relative gap of {outcome.certificate.relative_gap:.3g} after {outcome.epochs:.4g} "
         f"epochs, above tol={tol:g}: {excess(outcome.certificate)}. "

@@ -277,8 +277,10 @@ class _Runs:
 
         def sharing(solver: AnySolver) -> tuple[AnySolver, float]:
             """In lockstep with the reader; a turn has as many visits as a chunk asks for."""
-            assert isinstance(solver, OutOfCore)  # no others train from disk
-            return solver.in_lockstep(), math.ceil(solver.visits_per_row * feed.n / feed.chunks)
+            turn = feed.n / feed.chunks
+            if isinstance(solver, OutOfCore):
+                return solver.in_lockstep(), math.ceil(solver.visits_per_row * turn)
+            return solver, math.ceil(turn)
 
         with Shared(feed, count) as shared:
             jobs = []

@@ -451,6 +451,6 @@ def test_the_exact_optimum_is_within_the_bounds() -> None:
     free = LinearSVC(tol=1e-2, keep_dual=True, random_state=0).fit(X, y)
     with pytest.raises(InputError, match="with_bounds"):
         free.decision_bounds(X)
-    low, high = free.to_model().with_bounds(X, y).decision_bounds(X)
+    low, high = free.decision_bounds(X, training=(X, y))
     best = LinearSVC(tol=1e-10, random_state=0).fit(X, y).decision_function(X)
     assert ((low <= best) & (best <= high)).all()

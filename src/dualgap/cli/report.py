@@ -66,6 +66,7 @@ class Settings(NamedTuple):
     record_every: str | None
     record_start: bool
     validation: Path | None
+    validation_labels: Path | None
     patience: int | None
     metric: str
     task: str | None

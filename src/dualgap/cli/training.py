@@ -160,7 +160,14 @@ def _held_out(settings: Settings, data: Dataset, spinner: Spinner) -> Dataset | 
         return None
     spinner.say(f"reading {settings.validation}")
     columns = data.spec.columns._replace(n_features=None, zero_based="auto")
-    spec = DataSpec(settings.validation, columns=columns, in_memory=True, leave_out=True)
+    spec = DataSpec(
+        settings.validation, settings.validation_labels, columns=columns, in_memory=True, leave_out=True
+    )
+    if spec.rows_alone and spec.y is None:
+        raise InputError(
+            f"--validation {settings.validation}: an array of rows has no labels; add them, in a file, by "
+            "--validation-labels"
+        )
     return open_data(spec, _task(settings), data.schema)
 
 

@@ -29,7 +29,15 @@ from .certificate import Certificate as Certificate
 from .certificate import Form as Form
 from .compensated import CompensatedPass
 from .evaluation import Evaluation as Evaluation
-from .evaluation import EvaluationPass, Partial, add_rows, loss_at_zero, losses_at_zero, total_loss
+from .evaluation import (
+    EvaluationPass,
+    Partial,
+    SlopesPass,
+    add_rows,
+    loss_at_zero,
+    losses_at_zero,
+    total_loss,
+)
 from .evaluation import Intercept as Intercept
 from .evaluation import Point as Point
 from .geometry import DualGeometry, PrimalGeometry
@@ -139,6 +147,9 @@ class Problem(Regularised):
     def _pass(self, point: Point, beta: Floats | None, compensated: bool) -> EvaluationPass:
         kind = CompensatedPass if compensated else EvaluationPass
         return kind.of(self.loss, point.w, point.b, beta)
+
+    def _slopes_pass(self, point: Point) -> EvaluationPass:
+        return SlopesPass(self.loss, EvaluationPass.of(self.loss, point.w, point.b, None).model, point.beta)
 
     def feasible(self, beta: Floats) -> Floats:
         """A dual point that satisfies the constraint of a free bias: beta itself for every other kind."""

@@ -17,7 +17,7 @@ from ..core.losses import Loss
 from ..data.dataset import Dataset, DataSpec, open_data
 from ..data.labels import Labels
 from ..data.sources import View
-from ..models.scoring import scores_of
+from ..models.scoring import scores_of, shifted
 from ..runtime.arrays import Floats
 from ..runtime.checks import shown
 from ..runtime.errors import InputError
@@ -26,8 +26,9 @@ from ..training.jobs import Job, run_jobs
 from ..training.progress import Progress
 from . import _convergence
 from ._callbacks import CallbackSupportMixin, Tasks, with_callbacks
+from ._certified import CertifiedScores
 from ._display import Displayed
-from ._fitted import Fitted, Origin, Trained
+from ._fitted import Origin, Trained
 from ._input import options_for, rows_of, seed_of, thread_count
 from ._parameters import Kind, validate
 from ._strengths import Strength, by_C, scaled
@@ -50,6 +51,7 @@ class Targets(NamedTuple):
     labels: Labels | None = None
     held: Callable[[int], Dataset] | None = None  # rows for early stopping, with the targets of number k
     factor: float = 1.0  # of C
+    offset: Any = None  # of the rows
 
     @property
     def models(self) -> int:
@@ -57,7 +59,7 @@ class Targets(NamedTuple):
         return len(self.names)
 
 
-class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc]
+class LinearModel(CallbackSupportMixin, Displayed, CertifiedScores):  # type: ignore[misc]
     """A scikit-learn estimator whose models are trained by ``dualgap.fit``; subclasses say on which
     targets.
     """
@@ -179,7 +181,14 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         return [*told, Progress(self._tolerance(), lines=True, label=name)]
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, start: Start | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_val: Any,
+        y_val: Any,
+        start: Start | None = None,
+        offset: Any = None,
     ) -> Self:
         """Train, if need be from given weights."""
         raise NotImplementedError  # classifiers and regressors do
@@ -209,7 +218,8 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
             own = data._replace(source=rows.with_targets(targets.of(k)))
             name = targets.names[k] if targets.models > 1 else ""
             watchers = [*self._watchers(name, workers == 1), *tasks.of(k)]
-            more = {"warm": warm(k), "callbacks": watchers, **self._validation(targets, k)}
+            more = {"warm": warm(k), "callbacks": watchers, "offset": targets.offset}
+            more |= self._validation(targets, k)
             return job(k, own, **arguments, **more)
 
         jobs = chain(  # bad arguments are refused at once
@@ -326,7 +336,7 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         """Whether a run ended above its tolerance because the user said so."""
         return reason in _convergence.ASKED_FOR or (self._tolerance() == 0.0 and reason == "max_epochs")
 
-    def _scores(self, X: Any) -> Any:
-        """``<w, x> + b`` in float64 for every row and model, as a ``Model`` has it."""
+    def _scores(self, X: Any, offset: Any = None) -> Any:
+        """``<w, x> + b`` in float64 for every row and model, as a ``Model`` has it, with offsets if given."""
         coef, intercept = self._weights()
-        return scores_of(rows_of(self, X, training=False), coef, intercept)
+        return shifted(scores_of(rows_of(self, X, training=False), coef, intercept), offset)

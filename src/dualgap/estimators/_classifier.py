@@ -17,6 +17,7 @@ from ..runtime.arrays import Floats
 from ..runtime.checks import shown
 from ..runtime.errors import InputError
 from ._base import LinearModel, Targets
+from ._certified import checked_offset
 from ._fitted import dense
 from ._input import check_labels, class_factors, loss_for, rows_of, two_or_more, weights_of
 from ._peers import Peer, ToSklearn, peer_of_loss
@@ -67,7 +68,16 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         """What C is multiplied by where a joint loss is given two classes."""
         return 2.0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        offset: Any = None,
+    ) -> Self:
         """Train on rows and their labels.
 
         Parameters
@@ -81,16 +91,26 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             Weights of the rows, 1 by default. Weight 2 is the row twice, weight 0 is no row.
         X_val, y_val : rows and labels, default=None
             Held-out rows by which to stop early, in place of a part of X.
+        offset : array of shape (n_samples,), default=None
+            A known part of every score, which is not trained: scores are ``<w, x> + b + offset``. For one
+            score a row; ``predict`` is given the offsets of its own rows.
 
         Returns
         -------
         self
             The estimator itself.
         """
-        return self._fit(X, y, sample_weight, X_val, y_val)
+        return self._fit(X, y, sample_weight, X_val, y_val, offset=offset)
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, start: Start | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_val: Any,
+        y_val: Any,
+        start: Start | None = None,
+        offset: Any = None,
     ) -> Self:
         """Train, if need be from given weights."""
         self._validate()
@@ -106,6 +126,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         if loss.task == JOINT and targets.labels is None:
             loss = make_loss(_OF_TWO[loss.name])
             targets = targets._replace(factor=1.0 if several else self._two_class_factor())
+        targets = targets._replace(offset=checked_offset(offset, targets.models, loss))
         models, pressed = self._train(X, targets, encoded.weight, loss, start)
         self.classes_, self._multilabel = encoded.classes, several
         self._absent, self._class_weight = encoded.absent, encoded.factors
@@ -188,29 +209,33 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
     def _peer(self) -> Peer:
         return peer_of_loss(self._fitted_loss())
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Any, offset: Any = None) -> Any:
         """Signed scores of rows.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows.
+        offset : array of shape (n_samples,), default=None
+            Offsets of the rows, added to their scores.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes one score a row, positive for ``classes_[1]``; else one for each class or label.
         """
-        scores = self._scores(X)
+        scores = self._scores(X, offset)
         return scores.reshape(-1, 1) if self._multilabel and scores.ndim == 1 else scores
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, offset: Any = None) -> Any:
         """Labels of rows.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows.
+        offset : array of shape (n_samples,), default=None
+            Offsets of the rows, added to their scores.
 
         Returns
         -------
@@ -218,17 +243,19 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             For each row the class of the highest score; with any number of labels a row, 1 for those with a
             positive score, else 0.
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, offset)
         return indicators_of(scores).astype(np.intp) if self._multilabel else labels_of(scores, self.classes_)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, offset: Any = None) -> Floats:
         """The probabilities of the classes, where the loss has them (logistic, multinomial, modified-huber).
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows.
+        offset : array of shape (n_samples,), default=None
+            Offsets of the rows, added to their scores.
 
         Returns
         -------
@@ -236,17 +263,19 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             A column for each of ``classes_``. The probabilities of one-against-rest models are divided by
             their sum; with any number of labels a row each column is for itself.
         """
-        scores, loss = self.decision_function(X), self._fitted_loss()
+        scores, loss = self.decision_function(X, offset), self._fitted_loss()
         return of_positive(loss, scores) if self._multilabel else class_probabilities(loss, scores)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Floats:
         """The logarithms of ``predict_proba``.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows.
+        offset : array of shape (n_samples,), default=None
+            Offsets of the rows, added to their scores.
 
         Returns
         -------
@@ -254,7 +283,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             A column for each of ``classes_``.
         """
         with np.errstate(divide="ignore"):
-            logarithms: Floats = np.log(self.predict_proba(X))
+            logarithms: Floats = np.log(self.predict_proba(X, offset))
         return logarithms
 
     def decision_threshold(

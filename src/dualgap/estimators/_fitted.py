@@ -100,6 +100,7 @@ class Origin(NamedTuple):
     C: float
     auto_reason: str
     date: str | None
+    offsets: bool
 
     @classmethod
     def of(cls, outcome: Result, C: float | None) -> Origin:
@@ -107,11 +108,13 @@ class Origin(NamedTuple):
         assert isinstance(outcome, Outcome)  # as ``job`` makes it
         problem = outcome.problem
         own = problem.C if C is None else C
-        return cls(problem.loss, problem.bias, outcome.solver, own, outcome.auto_reason, outcome.date)
+        told = outcome.auto_reason, outcome.date, outcome.offsets
+        return cls(problem.loss, problem.bias, outcome.solver, own, *told)
 
     def fields(self, threads: int) -> dict[str, Any]:
         """The fields of a `Model` that say it."""
         told = stated(self.loss, self.bias, self.solver)
+        told["offsets"] = self.offsets
         return {
             "C": self.C,
             "threads": threads,
@@ -223,25 +226,6 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         if X is None and y is None and sample_weight is None:
             return model
         return model.identified(rows_of(self, X, training=False), y, sample_weight)
-
-    def decision_bounds(self, X: Any) -> tuple[Floats, Floats]:
-        """The least and the greatest score that the exact optimum can give each row, as the certificate proves.
-
-        An intercept that is not regularised needs the training rows for it:
-        ``estimator.to_model().with_bounds(X_train, y_train).decision_bounds(X)``, which is tighter in any
-        case, and needs ``keep_dual=True``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        pair of ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Lower and upper bounds.
-        """
-        return self.to_model().decision_bounds(rows_of(self, X, training=False))
 
     def sparsify(self) -> Any:
         """Store ``coef_`` as a sparse matrix, which takes less memory where most weights are 0.

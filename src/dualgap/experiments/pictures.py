@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def _plotting() -> Any:
     return pyplot
 
 
-def _draw(axes: Any, panel: Panel) -> None:
+def _draw(axes: Any, panel: Panel, *, legend: bool) -> None:
     for number, curve in enumerate(panel.curves):
         axes.plot(
             curve.x,
@@ -45,16 +46,25 @@ def _draw(axes: Any, panel: Panel) -> None:
     if panel.top is not None:
         axes.set_ylim(0.0, panel.top)
     axes.grid(True, which="major", alpha=0.25)
+    if not legend:
+        return
     if len(panel.curves) > BESIDE:  # a legend of so many lines would hide some of them
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     else:
         axes.legend(fontsize=8, framealpha=0.9)
 
 
+def _shared(panels: Sequence[Panel]) -> bool:
+    """Whether one legend, below all panels, says what so many legends beside them would."""
+    names = [([curve.label for curve in panel.curves], list(panel.levels)) for panel in panels]
+    return len(panels) > 1 and len(panels[0].curves) > BESIDE and all(one == names[0] for one in names)
+
+
 def draw(figure: Figure, folder: Path) -> Path:
     """The figure as a file of its name."""
     plotting = _plotting()
     columns = min(len(figure.panels), 2)
+    shared = _shared(figure.panels)
     rows = -(-len(figure.panels) // columns)
     made, grid = plotting.subplots(
         rows, columns, figsize=(WIDTH * columns, HEIGHT * rows), squeeze=False, layout="constrained"
@@ -62,9 +72,12 @@ def draw(figure: Figure, folder: Path) -> Path:
     for number in range(rows * columns):
         axes = grid[number // columns][number % columns]
         if number < len(figure.panels):
-            _draw(axes, figure.panels[number])
+            _draw(axes, figure.panels[number], legend=not shared)
         else:
             axes.set_axis_off()
+    if shared:
+        handles, labels = grid[0][0].get_legend_handles_labels()
+        made.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=2)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{figure.name}.png"
     made.savefig(path, dpi=110)

@@ -49,6 +49,8 @@ _HOMES = {
     "accelerated-sdca": "dual.accelerated_sdca.AcceleratedSDCA",
     "joint-dual": "joint.dual.JointDual",
     "joint-newton": "joint.newton.JointNewton",
+    "joint-block": "out_of_core.joint_block.JointBlock",
+    "streamed-newton": "out_of_core.streamed_newton.StreamedNewton",
 }
 
 

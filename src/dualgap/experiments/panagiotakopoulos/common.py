@@ -87,13 +87,10 @@ def first_epoch(
             reached.append((float(math.ceil(record.epochs)), record.current.relative_gap))
         return bool(reached)
 
-    lab.fit(
+    lab.own(
         rows,
         C=C,
         solver=solver,
-        tol=0.0,
-        stall=None,
-        output="last",
         max_epochs=min(limit, 60) if lab.quick else limit,
         record_every=rows.n,
         callbacks=[look],
@@ -107,7 +104,7 @@ def first_epoch(
 
 def trained(lab: Lab, rows: Rows, solver: str, C: float, epochs: float, **options: Any) -> Outcome:
     """A run of so many epochs, without certificates."""
-    return lab.fit(rows, C=C, solver=solver, tol=0.0, stall=None, output="last", max_epochs=epochs, **options)
+    return lab.own(rows, C=C, solver=solver, max_epochs=epochs, **options)
 
 
 def seconds(

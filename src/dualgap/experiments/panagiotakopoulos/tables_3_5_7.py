@@ -163,13 +163,10 @@ def trained(lab: Lab, rows: Rows, solver: str, C: float, setting: float, **optio
     def over(record: Record, run: Run) -> bool:
         return process_time() - started > limit
 
-    return lab.fit(
+    return lab.own(
         rows,
         C=C,
         solver=solver,
-        tol=0.0,
-        stall=None,
-        output="last",
         callbacks=[over],
         **own,
         **options,
