@@ -525,7 +525,7 @@ HOLED = np.where(np.arange(N)[:, None] == 3, np.nan, GOOD[0])
         ({"C": 1e308}, "C=1e.308 is out of range"),
         ({"tol": None}, "tol=None must be a number"),
         ({"loss": None}, "loss=None is not a loss"),
-        ({"loss": "quantile"}, "the loss 'quantile' is not offered; there are: absolute"),
+        ({"loss": "poisson"}, "the loss 'poisson' is not offered; there are: absolute"),
         ({"bias": True}, "bias=True must be 'exact' or 'augmented'"),
         ({"bias": np.ones(2)}, r"bias=array\(\[1., 1.\]\) must be"),
         ({"fit_intercept": "no"}, "fit_intercept='no' must be True or False"),

@@ -66,11 +66,13 @@ class Settings(NamedTuple):
     record_every: str | None
     record_start: bool
     validation: Path | None
+    validation_labels: Path | None
     patience: int | None
     metric: str
     task: str | None
     plan: bool
     no_duals: bool
+    bounds: bool
     in_memory: bool | None
     memory_budget: int | None
     scale: str | None

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError
-from .rows import CSR, Batch, Dense, Rows, as_matrix, squared_lengths, squares
+from .rows import Batch, Dense, Rows, sparse_rows, squared_lengths, squares
 from .sources import Part, View, check_weights, digest_of
 from .words import Names
 
@@ -30,7 +30,7 @@ AHEAD = 3  # chunks that may wait to be taken
 class Chunk(NamedTuple):
     """A contiguous batch of rows as a feed loads it; ``y`` are its labels, or codes for them (`Origin`)."""
 
-    rows: CSR
+    rows: Rows
     y: Floats
     weight: Floats | None  # None: 1 each
     span: slice
@@ -58,6 +58,8 @@ class Feed(Protocol):
     def nnz(self) -> int: ...
     @property
     def value_bytes(self) -> int: ...
+    @property
+    def dense_bytes(self) -> int: ...  # of an entry of dense rows, as they are held; 0 where rows are sparse
     @property
     def labels(self) -> list[tuple[float, float]] | None: ...  # or codes, with total weights, if they are few
     @property
@@ -280,6 +282,7 @@ class FromMemory:
     name = "memory"
     origin = Origin()
     steady = True
+    dense_bytes = 0
 
     def __init__(self, source: View, rows: int | None = None) -> None:
         self._source = source
@@ -296,19 +299,11 @@ class FromMemory:
         """Views of the arrays, or a sparse copy of dense rows."""
         source = self._source
         span = slice(k * self._step, min((k + 1) * self._step, self.n))
-        return Chunk(_sparse(source.rows, span), source.y[span], source.weight[span], span)
+        return Chunk(
+            sparse_rows(source.rows, span.start, span.stop), source.y[span], source.weight[span], span
+        )
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:
         """Labels and weights of a chunk."""
         chunk = self.load(k, False)
         return chunk.y, chunk.weight
-
-
-def _sparse(rows: Rows, span: slice) -> CSR:
-    if isinstance(rows, CSR):
-        return CSR(rows.values, rows.columns, rows.starts[span.start : span.stop + 1])
-    matrix = as_matrix(rows, rows.matrix.shape[1])[span]
-    n, d = matrix.shape
-    columns = np.tile(np.arange(d, dtype=np.uint32), n)
-    values = canonical(matrix, np.promote_types(matrix.dtype, np.float32)).reshape(-1)
-    return CSR(values, columns, np.arange(0, n * d + 1, d, dtype=np.int64))

@@ -49,6 +49,15 @@ _PROOF = {
     "steps": Optional(WHOLE),  # the visits of version 1
     "seconds": NOT_NEGATIVE,
 }
+_CUT = dict.fromkeys(("step", "zeta", "zeta_error", "constant", "error"), NUMBER)
+_REGION = {
+    "radius": EXTENDED,
+    "rho": NOT_NEGATIVE,
+    "free": FLAG,
+    "intercept": Each(NUMBER),
+    "below": Optional(Each(_CUT)),
+    "above": Optional(Each(_CUT)),
+}
 _FIELDS = {
     "format": TEXT,
     "version": COUNT,
@@ -62,6 +71,8 @@ _FIELDS = {
     "classes": Optional(Each(_LABEL)),
     "class_weight": Optional(Each(NOT_NEGATIVE)),
     "absent": Optional(Each(_LABEL)),
+    "offsets": Optional(FLAG),
+    "regions": Optional(Each(_REGION)),
     "proofs": Each(_PROOF),
     "solver": {
         "name": TEXT,
@@ -96,6 +107,7 @@ def check_header(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
     _check_arrays(header, arrays)
     _check_columns(header)
     _check_scale(header, arrays)
+    _check_regions(header, arrays)
     _check_classes(header, arrays["coef"].shape[0])
 
 
@@ -108,6 +120,7 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
         "dual_rows": "<i8",
         "dual_values": "<f8",
     }
+    known |= {"centres": "<f8", "directions": "<f8"}
     known |= {"dual_hashes": "<u8", "scale": "<f8", "held_rows": "<i8", "held_hashes": "<u8"}
     for name, layout in arrays.items():
         if name not in known:
@@ -135,6 +148,20 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
         shape != held[0] or len(shape) != 1 for shape in held
     ):
         raise ValueError(f"held_rows and held_hashes have the shapes {held}, and must go together")
+
+
+def _check_regions(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
+    """Refuse regions that do not go with the proofs, or whose arrays are of other shapes."""
+    regions, coef = header.get("regions"), arrays["coef"].shape
+    rays = sum(region.get(side) is not None for region in regions or () for side in ("below", "above"))
+    expected = {} if regions is None else {"centres": coef}
+    expected |= {"directions": (rays, coef[1])} if rays else {}
+    found = {name: arrays[name].shape for name in ("centres", "directions") if name in arrays}
+    if found != expected or (regions is not None and len(regions) != len(header["proofs"])):
+        raise ValueError(f"its regions do not go with its proofs: arrays {found}, expected {expected}")
+    each = coef[0] if header["task"] == "classes" else 1
+    if any(len(region["intercept"]) != each for region in regions or ()):
+        raise ValueError("the intercepts of its regions do not go with coef")
 
 
 def _check_columns(header: dict[str, Any]) -> None:

@@ -36,6 +36,7 @@ from ..runtime.archive import read_archive, write_archive
 from ..runtime.errors import InputError
 from .header import check_header
 from .model import Model, Proof
+from .regions import region_arrays, region_fields, regions_from
 
 FORMAT = "dualgap model"
 VERSION = 3
@@ -64,6 +65,8 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         arrays["held_rows"] = np.asarray(model.held_rows, "<i8")
     if model.held_rows is not None and model.held_hashes is not None:
         arrays["held_hashes"] = np.asarray(model.held_hashes, "<u8")
+    if model.regions is not None:
+        arrays |= region_arrays(model.regions)
     if model.scale_columns is not None:
         arrays["scale"] = np.asarray(model.scale_columns, "<f8")
     write_archive(path, header_of(model), arrays)
@@ -93,6 +96,8 @@ def header_of(model: Model) -> dict[str, Any]:
         "classes": None if model.classes is None else list(model.classes),
         "class_weight": None if model.class_weight is None else list(model.class_weight),
         **({"absent": list(model.absent)} if model.absent else {}),
+        **({"offsets": True} if model.offsets else {}),
+        **({} if model.regions is None else {"regions": region_fields(model.regions)}),
         "proofs": [proof._asdict() for proof in model.proofs],
         "solver": {
             "name": model.solver,
@@ -154,6 +159,8 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         held_rows=_held_rows(arrays, header["n_samples"]),
         held_hashes=arrays.get("held_hashes"),
         absent=tuple(header.get("absent") or ()),
+        offsets=bool(header.get("offsets")),
+        regions=None if header.get("regions") is None else regions_from(header["regions"], arrays),
         auto_reason=solver.get("auto_reason") or "",
         data_name=trained.get("data"),
         trained=trained.get("date"),

@@ -108,7 +108,7 @@ class JointDual(Solver[State]):
         work = np.empty((2, problem.classes))
         while state.counts.visits < stop:
             end = min(stop, state.moved + problem.epoch_size) if free else stop
-            state = state._replace(cursor=_ascend(batch, problem.loss, geometry, state, work, end))
+            state = state._replace(cursor=ascend(batch, problem.loss, geometry, state, work, end))
             if free and end == state.moved + problem.epoch_size:
                 way = state.b - state.centre
                 state.centre[...] = state.b
@@ -130,7 +130,7 @@ def _prox_strength(problem: JointProblem) -> float:
 
 
 @kernel
-def _ascend(batch: Any, loss: Any, geometry: Any, state: Any, work: Floats, stop: int) -> Cursor:
+def ascend(batch: Any, loss: Any, geometry: Any, state: Any, work: Floats, stop: int) -> Cursor:
     """Steps up to visit number ``stop``; ``work`` has room for two rows of K numbers."""
     rows, y, weight, squared_norms = batch
     scale, _, bias_rate = geometry
