@@ -49,6 +49,7 @@ class TestProgress:
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         X, y = rows()
+        monkeypatch.setattr(progress, "PERIOD", 1e6)
         Ridge(verbose=1).fit(X, X[:, 0])
         assert capsys.readouterr().err == ""  # it was done before the first line was due
         monkeypatch.setattr(progress, "PERIOD", 0.0)

@@ -24,3 +24,6 @@ __all__ = [
     "SGDClassifier",
     "SGDRegressor",
 ]
+
+# All that ``skops.io.load(file, trusted=...)`` must be told: fitted attributes are plain arrays and dicts.
+TRUSTED_TYPES = tuple(f"{globals()[name].__module__}.{name}" for name in __all__)

@@ -17,8 +17,7 @@ from ..core.losses import Loss
 from ..data.dataset import Dataset, DataSpec, open_data
 from ..data.labels import Labels
 from ..data.sources import View
-from ..models.scoring import scores_of
-from ..outcome import Outcome
+from ..models.scoring import scores_of, shifted
 from ..runtime.arrays import Floats
 from ..runtime.checks import shown
 from ..runtime.errors import InputError
@@ -27,8 +26,9 @@ from ..training.jobs import Job, run_jobs
 from ..training.progress import Progress
 from . import _convergence
 from ._callbacks import CallbackSupportMixin, Tasks, with_callbacks
+from ._certified import CertifiedScores
 from ._display import Displayed
-from ._fitted import Fitted, Trained, origin_of
+from ._fitted import Origin, Trained
 from ._input import options_for, rows_of, seed_of, thread_count
 from ._parameters import Kind, validate
 from ._strengths import Strength, by_C, scaled
@@ -51,6 +51,7 @@ class Targets(NamedTuple):
     labels: Labels | None = None
     held: Callable[[int], Dataset] | None = None  # rows for early stopping, with the targets of number k
     factor: float = 1.0  # of C
+    offset: Any = None  # of the rows
 
     @property
     def models(self) -> int:
@@ -58,7 +59,7 @@ class Targets(NamedTuple):
         return len(self.names)
 
 
-class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc]
+class LinearModel(CallbackSupportMixin, Displayed, CertifiedScores):  # type: ignore[misc]
     """A scikit-learn estimator whose models are trained by ``dualgap.fit``; subclasses say on which
     targets.
     """
@@ -156,8 +157,8 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         """What C is multiplied by because the loss has another scale than scikit-learn's of the name."""
         return 1.0
 
-    def _solver(self) -> tuple[str, dict[str, Any]]:
-        """The name of the solver, and its options."""
+    def _solver(self, X: Any = None) -> tuple[str, dict[str, Any]]:
+        """The name of the solver for some rows, and its options."""
         return self.solver, options_for(self.solver_options)
 
     def _limits(self) -> dict[str, Any]:
@@ -180,7 +181,14 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         return [*told, Progress(self._tolerance(), lines=True, label=name)]
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, start: Start | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_val: Any,
+        y_val: Any,
+        start: Start | None = None,
+        offset: Any = None,
     ) -> Self:
         """Train, if need be from given weights."""
         raise NotImplementedError  # classifiers and regressors do
@@ -193,7 +201,7 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         threads = thread_count(self.n_jobs)
         workers = min(threads, targets.models)
         strength, bias = scaled(self._strength(), targets.factor * self._loss_factor()), self._bias()
-        solver, options = self._solver()
+        solver, options = self._solver(X)
         seed, warm = seed_of(self.random_state), self._warm_points(X, targets, start)
         data = open_data(DataSpec(X, weight, weight, threads=threads // workers), "regression")
         rows, tasks = data.source, Tasks(self, targets.models)
@@ -210,7 +218,8 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
             own = data._replace(source=rows.with_targets(targets.of(k)))
             name = targets.names[k] if targets.models > 1 else ""
             watchers = [*self._watchers(name, workers == 1), *tasks.of(k)]
-            more = {"warm": warm(k), "callbacks": watchers, **self._validation(targets, k)}
+            more = {"warm": warm(k), "callbacks": watchers, "offset": targets.offset}
+            more |= self._validation(targets, k)
             return job(k, own, **arguments, **more)
 
         jobs = chain(  # bad arguments are refused at once
@@ -221,9 +230,10 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
             for k, outcome in run_jobs(jobs, threads=workers, ctrl_c=ctrl_c):
                 models.append(Trained.of(outcome, weight))
                 if k == 0:
-                    assert isinstance(outcome, Outcome)  # as ``job`` makes it
-                    self._origin = origin_of(outcome, strength.get("C"), threads)
-        return models, ctrl_c.pressed
+                    origin = Origin.of(outcome, strength.get("C"))
+            pressed = ctrl_c.pressed
+        self._origin = origin.fields(threads)
+        return models, pressed
 
     def _validation(self, targets: Targets, k: int) -> dict[str, Any]:
         """The rows that a run is stopped by, as ``fit`` takes them: those given, or a part of all."""
@@ -269,9 +279,10 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         points: Points = cold
         if "dual_" in kept and "_row_hashes" in kept:
             coef, intercept = self._weights()
-            points = warm_points(
-                coef, intercept, self.dual_, self._row_hashes, now, targets.models, int(X.shape[1])
-            )
+            joint = targets.labels is not None
+            scores = len(targets.labels.classes) if targets.labels is not None else targets.models
+            if coef.shape == (scores, X.shape[1]) and self.dual_.shape[0] == scores:
+                points = warm_points(coef, intercept, self.dual_, self._row_hashes, now, joint=joint)
         self._row_hashes = now
         return points
 
@@ -325,7 +336,7 @@ class LinearModel(CallbackSupportMixin, Displayed, Fitted):  # type: ignore[misc
         """Whether a run ended above its tolerance because the user said so."""
         return reason in _convergence.ASKED_FOR or (self._tolerance() == 0.0 and reason == "max_epochs")
 
-    def _scores(self, X: Any) -> Any:
-        """``<w, x> + b`` in float64 for every row and model, as a ``Model`` has it."""
+    def _scores(self, X: Any, offset: Any = None) -> Any:
+        """``<w, x> + b`` in float64 for every row and model, as a ``Model`` has it, with offsets if given."""
         coef, intercept = self._weights()
-        return scores_of(rows_of(self, X, training=False), coef, intercept)
+        return shifted(scores_of(rows_of(self, X, training=False), coef, intercept), offset)

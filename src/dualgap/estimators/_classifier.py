@@ -8,18 +8,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
 
 from ..core.losses import JOINT, Loss, make_loss
 from ..core.measures import threshold_for
-from ..data.labels import ClassNumbers, Labels, signs
+from ..data.labels import ClassNumbers, Labels, shown_label, signs
 from ..models.scoring import indicators_of, labels_of
 from ..runtime.arrays import Floats
 from ..runtime.checks import shown
 from ..runtime.errors import InputError
 from ._base import LinearModel, Targets
+from ._certified import checked_offset
 from ._fitted import dense
-from ._input import check_labels, class_factors, is_flat, loss_for, rows_of, two_or_more, weights_of
+from ._input import check_labels, class_factors, loss_for, rows_of, two_or_more, weights_of
 from ._peers import Peer, ToSklearn, peer_of_loss
 from ._probabilities import PROBABILISTIC, advice, class_probabilities, of_positive
 from ._support import SupportVectors
@@ -68,7 +68,16 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         """What C is multiplied by where a joint loss is given two classes."""
         return 2.0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        offset: Any = None,
+    ) -> Self:
         """Train on rows and their labels.
 
         Parameters
@@ -82,21 +91,31 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             Weights of the rows, 1 by default. Weight 2 is the row twice, weight 0 is no row.
         X_val, y_val : rows and labels, default=None
             Held-out rows by which to stop early, in place of a part of X.
+        offset : array of shape (n_samples,), default=None
+            A known part of every score, which is not trained: scores are ``<w, x> + b + offset``. For one
+            score a row; ``predict`` is given the offsets of its own rows.
 
         Returns
         -------
         self
             The estimator itself.
         """
-        return self._fit(X, y, sample_weight, X_val, y_val)
+        return self._fit(X, y, sample_weight, X_val, y_val, offset=offset)
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, start: Start | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_val: Any,
+        y_val: Any,
+        start: Start | None = None,
+        offset: Any = None,
     ) -> Self:
         """Train, if need be from given weights."""
         self._validate()
         loss = loss_for(self._loss_spec(), self._tasks(), type(self).__name__)
-        several = y is not None and not is_flat(y) and type_of_target(y).startswith("multilabel")
+        several = y is not None and len(_shape(y)) == 2 and _shape(y)[1] > 1
         X, y = rows_of(self, X, y, training=True, several=several)
         weight = weights_of(sample_weight, X.shape[0])
         if several:
@@ -107,6 +126,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         if loss.task == JOINT and targets.labels is None:
             loss = make_loss(_OF_TWO[loss.name])
             targets = targets._replace(factor=1.0 if several else self._two_class_factor())
+        targets = targets._replace(offset=checked_offset(offset, targets.models, loss))
         models, pressed = self._train(X, targets, encoded.weight, loss, start)
         self.classes_, self._multilabel = encoded.classes, several
         self._absent, self._class_weight = encoded.absent, encoded.factors
@@ -144,7 +164,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             found = Labels(labels).encode(y)
             if (found < 0).any():
                 row = int(np.argmin(found))
-                raise InputError(f"y_val[{row}] is {shown(y[row])}, which is no label of y")
+                raise InputError(f"y_val[{row}] is {shown_label(y[row])}, which is no label of y")
             return of_codes(found)
 
         held = self._held_rows_of(X_val, y_val, held_targets)
@@ -189,29 +209,33 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
     def _peer(self) -> Peer:
         return peer_of_loss(self._fitted_loss())
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Any, offset: Any = None) -> Any:
         """Signed scores of rows.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows.
+        offset : array of shape (n_samples,), default=None
+            Offsets of the rows, added to their scores.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes one score a row, positive for ``classes_[1]``; else one for each class or label.
         """
-        scores = self._scores(X)
+        scores = self._scores(X, offset)
         return scores.reshape(-1, 1) if self._multilabel and scores.ndim == 1 else scores
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, offset: Any = None) -> Any:
         """Labels of rows.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows.
+        offset : array of shape (n_samples,), default=None
+            Offsets of the rows, added to their scores.
 
         Returns
         -------
@@ -219,17 +243,19 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             For each row the class of the highest score; with any number of labels a row, 1 for those with a
             positive score, else 0.
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, offset)
         return indicators_of(scores).astype(np.intp) if self._multilabel else labels_of(scores, self.classes_)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, offset: Any = None) -> Floats:
         """The probabilities of the classes, where the loss has them (logistic, multinomial, modified-huber).
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows.
+        offset : array of shape (n_samples,), default=None
+            Offsets of the rows, added to their scores.
 
         Returns
         -------
@@ -237,17 +263,19 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             A column for each of ``classes_``. The probabilities of one-against-rest models are divided by
             their sum; with any number of labels a row each column is for itself.
         """
-        scores, loss = self.decision_function(X), self._fitted_loss()
+        scores, loss = self.decision_function(X, offset), self._fitted_loss()
         return of_positive(loss, scores) if self._multilabel else class_probabilities(loss, scores)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Floats:
         """The logarithms of ``predict_proba``.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows.
+        offset : array of shape (n_samples,), default=None
+            Offsets of the rows, added to their scores.
 
         Returns
         -------
@@ -255,7 +283,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             A column for each of ``classes_``.
         """
         with np.errstate(divide="ignore"):
-            logarithms: Floats = np.log(self.predict_proba(X))
+            logarithms: Floats = np.log(self.predict_proba(X, offset))
         return logarithms
 
     def decision_threshold(
@@ -304,3 +332,8 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
         return np.array(
             [threshold_for(p, s, weight, **wanted) for p, s in zip(positives, scores.T, strict=True)]
         )
+
+
+def _shape(y: Any) -> tuple[int, ...]:
+    """The shape of labels: an array, a sparse matrix, a data frame or lists."""
+    return tuple(y.shape) if hasattr(y, "shape") else np.asarray(y, dtype=object).shape

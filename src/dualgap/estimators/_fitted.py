@@ -13,13 +13,16 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.bias import Bias
 from ..core.certificate import Certificate, in_form
+from ..core.losses import Loss
 from ..models.building import stated
 from ..models.model import Model, Proof
 from ..outcome import Outcome
 from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from ..training.outcome import Result
+from ..training.solver import AnySolver
 from ..training.stopping import Reason
 from ._input import rows_of
 
@@ -49,7 +52,7 @@ class Trained(NamedTuple):
     def of(cls, outcome: Result, weight: Floats) -> Trained:
         """The part of an outcome that is kept; ``weight`` are the weights of all rows, those held out too."""
         problem = outcome.problem
-        scores = problem.scores_per_row or (1,)
+        scores = np.shape(outcome.intercept) or (1,)
         dual = np.zeros((problem.source.n, *scores)) if outcome.dual is None else outcome.dual
         held = np.flatnonzero((weight > 0.0) & (problem.source.weight == 0.0))
         intercept = np.atleast_1d(outcome.intercept)
@@ -74,12 +77,11 @@ class Trained(NamedTuple):
 
     @property
     def proof(self) -> dict[str, Any]:
-        """The fields of the `Proof` that a model keeps of it."""
-        certificate = in_form(self.certificate, "J", self.lam)._asdict()
+        """The fields of the `Proof` that a model keeps of it; the certificate is in the form of the run."""
         return {
             "lam": self.lam,
             "total_weight": self.total_weight,
-            "certificate": certificate,
+            "certificate": self.certificate._asdict(),
             "converged": bool(self.converged),
             "stop_reason": self.reason.name,
             "message": self.reason.message,
@@ -89,15 +91,37 @@ class Trained(NamedTuple):
         }
 
 
-def origin_of(outcome: Outcome, C: float | None, threads: int) -> dict[str, Any]:
-    """How the models of an estimator came about, as fields of a `Model`; ``C`` as it was given, if it was."""
-    return {
-        "C": outcome.problem.C if C is None else C,
-        "threads": threads,
-        "auto_reason": outcome.auto_reason,
-        "trained": outcome.date,
-        **stated(outcome.problem.loss, outcome.problem.bias, outcome.solver),
-    }
+class Origin(NamedTuple):
+    """How the models of an estimator came about, from the first of its runs. It refers to no data."""
+
+    loss: Loss
+    bias: Bias
+    solver: AnySolver
+    C: float
+    auto_reason: str
+    date: str | None
+    offsets: bool
+
+    @classmethod
+    def of(cls, outcome: Result, C: float | None) -> Origin:
+        """What is kept of an outcome; ``C`` is as the user gave it, if that was given."""
+        assert isinstance(outcome, Outcome)  # as ``job`` makes it
+        problem = outcome.problem
+        own = problem.C if C is None else C
+        told = outcome.auto_reason, outcome.date, outcome.offsets
+        return cls(problem.loss, problem.bias, outcome.solver, own, *told)
+
+    def fields(self, threads: int) -> dict[str, Any]:
+        """The fields of a `Model` that say it."""
+        told = stated(self.loss, self.bias, self.solver)
+        told["offsets"] = self.offsets
+        return {
+            "C": self.C,
+            "threads": threads,
+            "auto_reason": self.auto_reason,
+            "trained": self.date,
+            **told,
+        }
 
 
 class Fitted(BaseEstimator):  # type: ignore[misc]
@@ -191,7 +215,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
             intercept=intercept,
             classes=labels,
             n_samples=self._n_samples,
-            proofs=tuple(Proof(**fields) for fields in self._proofs),
+            proofs=tuple(map(_proof, self._proofs)),
             dual=None if dual is None else sp.csr_array(dual),
             feature_names=None if names is None else tuple(map(str, names)),
             class_weight=self._class_weight,
@@ -226,6 +250,12 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         self.coef_ = dense(self.coef_)
         return self
+
+
+def _proof(fields: dict[str, Any]) -> Proof:
+    """A proof as models keep it, with its certificate in J form."""
+    certificate = in_form(Certificate(**fields["certificate"]), "J", fields["lam"])
+    return Proof(**{**fields, "certificate": certificate._asdict()})
 
 
 def dense(matrix: Any) -> Any:

@@ -51,14 +51,11 @@ def _first_draw(seed: int) -> int:
     return int(check_random_state(seed).randint(np.iinfo(np.int32).max))
 
 
-def is_flat(y: Any) -> bool:
-    """Whether labels are an array with one a row, so that scikit-learn need not be asked what they are."""
-    return isinstance(y, np.ndarray) and y.ndim == 1
-
-
 def check_labels(y: Any) -> None:
-    """Refuse targets that are no labels, as scikit-learn does; whole numbers and words are."""
-    if not is_flat(y) or y.dtype.kind not in "biuUS":
+    """Refuse targets that are no labels, as scikit-learn does; it need not be asked about whole numbers and
+    words, which takes a while.
+    """
+    if not isinstance(y, np.ndarray) or y.ndim != 1 or y.dtype.kind not in "biuUS":
         check_classification_targets(y)
 
 

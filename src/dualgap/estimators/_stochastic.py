@@ -52,6 +52,7 @@ class StochasticGradient(LinearModel):
         intercept_init: Any = None,
         X_val: Any = None,
         y_val: Any = None,
+        offset: Any = None,
     ) -> Self:
         """Train on rows and their labels or targets.
 
@@ -67,6 +68,8 @@ class StochasticGradient(LinearModel):
             The weights and intercepts to begin with.
         X_val, y_val : rows and labels or targets, default=None
             Held-out rows by which to stop early, in place of a part of X.
+        offset : array of shape (n_samples,), default=None
+            A known part of every score, which is not trained; for one score a row.
 
         Returns
         -------
@@ -75,7 +78,7 @@ class StochasticGradient(LinearModel):
         """
         given = coef_init is not None or intercept_init is not None
         start = Start(coef_init, intercept_init) if given else None
-        return self._fit(X, y, sample_weight, X_val, y_val, start)
+        return self._fit(X, y, sample_weight, X_val, y_val, start, offset)
 
     def _validate(self) -> None:
         super()._validate()
@@ -94,7 +97,7 @@ class StochasticGradient(LinearModel):
     def _strength(self) -> Strength:
         return by_alpha(self.C, self.alpha, _ALPHA)
 
-    def _solver(self) -> tuple[str, dict[str, Any]]:
+    def _solver(self, X: Any = None) -> tuple[str, dict[str, Any]]:
         own = options_for(self.solver_options)
         if self.solver != "auto":
             return self.solver, own

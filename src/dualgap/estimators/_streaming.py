@@ -175,7 +175,7 @@ class StreamingRegressor(Streaming, LinearRegressorBase):
         self._check_online()
         loss_for(self._loss_spec(), ("regression",), type(self).__name__)
         X, y = rows_of(self, X, y, training="coef_" not in vars(self))
-        self._single = True
+        self._one_number = not self._intercept_is_array
         target = np.asarray(y, dtype=np.float64)
         self._learn(X, [target], weights_of(sample_weight, X.shape[0]), begin="_learners" not in vars(self))
         return self

@@ -46,20 +46,17 @@ def cold(k: int) -> None:
 
 
 def warm_points(
-    coef: Floats, intercept: Floats, dual: Floats, before: Words, now: Words, models: int, d: int
+    coef: Floats, intercept: Floats, dual: Floats, before: Words, now: Words, *, joint: bool
 ) -> Points:
-    """The starting point of each of ``models`` runs from the last fit's weights and duals.
+    """The starting point of each run from the last fit's weights and duals; of a joint problem there is one.
 
-    Rows that were there before keep their duals, in whatever order they come; new ones have 0. Where the
-    classes or columns are others the runs begin afresh.
+    Rows that were there before keep their duals, in whatever order they come; new ones have 0.
     """
-    if coef.shape[1] != d or models not in (1, coef.shape[0]):
-        return cold
     taken = dual if np.array_equal(before, now) else _moved(dual, before, now)
-    if models == coef.shape[0]:
+    if not joint:
         return lambda k: Point(coef[k], float(intercept[k]), taken[k])
-    joint = Point(np.ascontiguousarray(coef.T), intercept.copy(), np.ascontiguousarray(taken.T))
-    return lambda k: joint
+    whole = Point(np.ascontiguousarray(coef.T), intercept.copy(), np.ascontiguousarray(taken.T))
+    return lambda k: whole
 
 
 def _moved(dual: Floats, before: Words, now: Words) -> Floats:

@@ -41,8 +41,8 @@ class LinearSVC(LinearClassifierBase):
     {alpha}
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         With more than two classes: one classifier for each against the rest, or all at once with the loss
-        ``max(0, 1 + max_{k != y} s_k - s_y)``, for which ``loss`` is ignored, as in scikit-learn. Of two
-        classes the latter is the hinge loss at 2 C.
+        ``max(0, 1 + s_k - s_y)`` of the worst class k other than y, for which ``loss`` is ignored, as in
+        scikit-learn. Of two classes the latter is the hinge loss at 2 C.
     {bias}
     {class_weight}
     {solver}

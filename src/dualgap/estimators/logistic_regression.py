@@ -176,7 +176,7 @@ class LogisticRegression(LinearClassifierBase):
     def _two_class_factor(self) -> float:
         return 1.0  # scikit-learn's objective of two classes
 
-    def _solver(self) -> tuple[str, dict[str, Any]]:
+    def _solver(self, X: Any = None) -> tuple[str, dict[str, Any]]:
         name, options = super()._solver()
         return ("auto" if name in PEERS else name), options
 

@@ -147,7 +147,7 @@ class Perceptron(StreamingClassifier):
     def _loss_spec(self) -> str | Loss:
         return "hinge"
 
-    def _solver(self) -> tuple[str, dict[str, Any]]:
+    def _solver(self, X: Any = None) -> tuple[str, dict[str, Any]]:
         order = "permutation" if self.shuffle else "given"
         return "perceptron", {"order": order, "averaged": bool(self.average), "bias_step": 1.0}
 

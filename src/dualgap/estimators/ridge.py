@@ -13,6 +13,7 @@ from ._regressor import LinearRegressorBase
 from ._strengths import Strength, by_sum
 
 # scikit-learn's names of solvers: the answer is that of "auto".
+FACTORISED = 1000  # the smaller side of X up to which equations are factorised: the answer is all but exact
 PEERS = ("svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 
 
@@ -34,7 +35,7 @@ class Ridge(LinearRegressorBase):
     {fit_intercept}
     copy_X : bool, default=True
         Accepted for scikit-learn's sake: X is never changed.
-    tol : float, default=1e-6
+    tol : float, default=1e-10
         The relative gap at which to stop: (primal - dual) / dual, rounding errors included.
     positive : bool, default=False
         Accepted for scikit-learn's sake; True is refused.
@@ -81,7 +82,7 @@ class Ridge(LinearRegressorBase):
         C: float | None = None,
         fit_intercept: bool = True,
         copy_X: bool = True,
-        tol: float = 1e-6,
+        tol: float = 1e-10,
         positive: bool = False,
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
@@ -138,6 +139,9 @@ class Ridge(LinearRegressorBase):
     def _strength(self) -> Strength:
         return by_sum(self.C, self.alpha, 1.0, 1.0)
 
-    def _solver(self) -> tuple[str, dict[str, Any]]:
+    def _solver(self, X: Any = None) -> tuple[str, dict[str, Any]]:
         name, options = super()._solver()
-        return ("auto" if name in PEERS else name), options
+        if name not in (*PEERS, "auto"):
+            return name, options
+        small = X is not None and min(X.shape) <= FACTORISED
+        return ("newton" if small and not options else "auto"), options
