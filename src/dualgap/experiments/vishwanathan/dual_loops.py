@@ -103,6 +103,8 @@ REMARKS = (
     "As published: the solver cached-loops with paper=matsushima-2012. Reader and trainer are threads, and "
     "neither waits for the other, so no two runs are the same to the bit. In turns: the same eviction and "
     "draws with lockstep, which reads when six visits for every row read are done.",
+    "Seconds are those of the clock, of one run each, on a machine that others used too; the methods of a "
+    "row of the table were run one after another.",
     "Waits: seconds for which the thread that trains stood still for a chunk that it asked for itself. The "
     "first certificate is there after two passes.",
     "Block minimisation and selective block minimisation are run as published (paper=yu-2010, chang-2011). "
