@@ -114,8 +114,8 @@ REMARKS = (
     "Selective block minimisation is ahead of the published loops on ocr-like rows, where these train at 2 "
     "to 12 epochs a second and ours at 9 to 46. The likely reason: the published threshold falls at every "
     "visit of a full memory, so rows leave it soon after they came, and few are left to visit. In a run with "
-    "room for 4,000 rows 249 to 2,958 were there when it was looked at, with our eviction 3,794 and more once "
-    "it had been filled.",
+    "room for 4,000 rows 249 to 2,958 were there when it was looked at, with our eviction 3,794 and more "
+    "once it had been filled.",
     "Waits: the share of the seconds for which training stood still for a chunk, where one thread reads and "
     "trains. Where a reader has a thread of its own, the trainer waits too once twenty sweeps over the same "
     "rows were made and no row has come; that is not measured, but shows in epochs a second. The first "
