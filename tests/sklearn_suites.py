@@ -20,6 +20,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,15 +75,16 @@ class Patched:
             ours = getattr(dualgap.estimators, name)
             for home in homes:
                 setattr(home, name, ours)
-        self.current, self.used = "", set[str]()
+        self.name, self.current, self.used = name, "", set[str]()
         self.outcomes: dict[str, tuple[str, str]] = {}
-        made = self.used
+        original, made = ours.__init__, self.used
 
-        def noted(cls: Any, *_: Any, **__: Any) -> Any:
+        @wraps(original)
+        def noted(estimator: Any, *given: Any, **named: Any) -> None:
             made.add(self.current)
-            return object.__new__(cls)
+            original(estimator, *given, **named)
 
-        ours.__new__ = staticmethod(noted)
+        ours.__init__ = noted
 
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> None:
         self.current = item.nodeid
@@ -102,6 +104,8 @@ class Patched:
         if report.when == "call" or (report.when == "setup" and report.outcome != "passed"):
             crash = getattr(report.longrepr, "reprcrash", None)
             message = "" if crash is None else crash.message
+            if f"type object {self.name!r} has no attribute" in message:
+                self.used.add(report.nodeid)
             self.outcomes[report.nodeid] = report.outcome, message
 
 

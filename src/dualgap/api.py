@@ -162,8 +162,8 @@ def fit(
         By default their size decides.
     memory_budget : int, optional
         Bytes for rows of a store or a feed, what is being read, and working copies of duals and weights;
-        duals and weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed
-        (``cached-loops`` by default). Without it rows are streamed if they need more than 60% of the free
+        duals and weights themselves (8 bytes a row, 24 a column, K times that for joint losses) come on top.
+        What does not fit is streamed. Without it rows are streamed if they need more than 60% of the free
         memory, with a warning.
     scale : number, "max-abs" or "unit-rows", optional
         Scale rows as they are read, and again when predicting and verifying: multiply them by a number,

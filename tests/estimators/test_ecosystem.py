@@ -132,7 +132,8 @@ def test_joblib_keeps_an_estimator(name: str, tmp_path: Any) -> None:
     assert copy.get_params() == model.get_params()
 
 
-def test_workers_of_a_search_may_be_processes() -> None:
+def test_fits_in_threads_are_the_same() -> None:
     X, y = data_for("LinearSVC")
-    found = cross_val_predict(LinearSVC(random_state=0), X, y, cv=2, n_jobs=2)
-    assert np.array_equal(found, cross_val_predict(LinearSVC(random_state=0), X, y, cv=2))
+    with joblib.parallel_config(backend="threading"):
+        found = cross_val_predict(LinearSVC(random_state=0), X, y, cv=4, n_jobs=2)
+    assert np.array_equal(found, cross_val_predict(LinearSVC(random_state=0), X, y, cv=4))

@@ -438,3 +438,19 @@ def test_names_of_columns_are_kept(name: str, library: str) -> None:
     assert model.to_model().feature_names == tuple("abcd")
     assert model.to_sklearn().feature_names_in_.tolist() == list("abcd")
     np.testing.assert_allclose(model.predict(frame), model.to_sklearn().predict(frame), rtol=1e-12)
+
+
+def test_the_exact_optimum_is_within_the_bounds() -> None:
+    X = rows(n=200)
+    y = labels(X)
+    loose = LinearSVC(tol=1e-2, bias="augmented", random_state=0).fit(X, y)
+    exact = LinearSVC(tol=1e-10, bias="augmented", random_state=0).fit(X, y)
+    low, high = loose.decision_bounds(X)
+    assert (low <= exact.decision_function(X)).all()
+    assert (exact.decision_function(X) <= high).all()
+    free = LinearSVC(tol=1e-2, keep_dual=True, random_state=0).fit(X, y)
+    with pytest.raises(InputError, match="with_bounds"):
+        free.decision_bounds(X)
+    low, high = free.decision_bounds(X, training=(X, y))
+    best = LinearSVC(tol=1e-10, random_state=0).fit(X, y).decision_function(X)
+    assert ((low <= best) & (best <= high)).all()

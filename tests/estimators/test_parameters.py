@@ -65,7 +65,10 @@ OTHERS = {
     ("Perceptron", "n_iter_no_change"): ({}, {"n_iter_no_change": 1}),
     ("Perceptron", "max_iter"): ({}, {"max_iter": 1}),
     ("Perceptron", "time_limit"): ({}, {"time_limit": 1e-9}),
-    ("SGDClassifier", "output"): ({"eta0": 9.0, "max_iter": 7}, {"output": "last"}),
+    ("SGDClassifier", "output"): (
+        {"learning_rate": "constant", "eta0": 9.0, "max_iter": 5},
+        {"output": "last"},
+    ),
     ("HuberRegressor", "tol"): ({}, {"tol": 5.0}),
 }
 ALL = [(name, parameter) for name in ESTIMATORS for parameter in parameters_of(name)]

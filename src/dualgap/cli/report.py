@@ -30,6 +30,22 @@ SLOW = "max_epochs", "max_visits", "time_limit", "stalled"  # reasons that may c
 PREPARING = "preparing"
 
 
+def saving_options(function: Any) -> Any:
+    """What of a model is saved."""
+    duals = click.option(
+        "--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less."
+    )
+    sparse = click.option(
+        "--sparse-coef", is_flag=True, help="Save only coefficients that are not 0: smaller where most are."
+    )
+    bounds = click.option(
+        "--bounds",
+        is_flag=True,
+        help="Keep what bounds the scores of the exact optimum, for `predict --bounds`; some more passes.",
+    )
+    return bounds(duals(sparse(function)))
+
+
 class Settings(NamedTuple):
     """The options of ``train``, as click names them."""
 
@@ -72,6 +88,7 @@ class Settings(NamedTuple):
     task: str | None
     plan: bool
     no_duals: bool
+    sparse_coef: bool
     bounds: bool
     in_memory: bool | None
     memory_budget: int | None

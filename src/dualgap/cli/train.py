@@ -10,7 +10,7 @@ import click
 from ..runtime.errors import InputError, suggestion
 from .console import FloatOrInf, OutputError, Size, Spinner, complain, emit, json_option, quiet_option
 from .data import check_columns, check_files, column_options, data_argument, train_arrays, zero_based_option
-from .report import Settings
+from .report import Settings, saving_options
 from .training import forecast, run, stall_of
 from .words import in_options
 
@@ -190,12 +190,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     help="Make features as rows are read: products of pairs, or words of K symbols; hashed.",
 )
 @click.option("--hash-bits", type=int, metavar="B", help="With --expand: 2^B columns.  [default: 20]")
-@click.option(
-    "--bounds",
-    is_flag=True,
-    help="Keep what bounds the scores of the exact optimum, for `predict --bounds`; some more passes.",
-)
-@click.option("--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less.")
+@saving_options
 @json_option
 @quiet_option
 def command(**given: Any) -> int:

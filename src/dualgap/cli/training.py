@@ -62,7 +62,7 @@ def run(
             model = bounded(model, found.outcomes if several else [found])
         if settings.no_duals:
             model = replace(model, dual=None, dual_hashes=None)
-        model.save(file)
+        model.save(file, sparse=settings.sparse_coef)
     failure = None if trace is None else trace.failure
     if several:
         return TrainedClasses(settings, file, data, found, seconds, model, ctrl_c.reason, failure)

@@ -82,7 +82,6 @@ class OnDisk:
     """A source whose rows are not all in memory. Labels become targets as chunks are loaded."""
 
     in_memory = False
-    threads = 1
 
     def __init__(
         self,
@@ -92,7 +91,9 @@ class OnDisk:
         memory_budget: int | None,
         d: int | None = None,
         models: int = 1,
+        threads: int = 1,
     ) -> None:
+        self.threads = threads  # for what solvers do with rows that are in memory; reading has its own
         self.models = models  # that are trained at once, each with its share of a budget
         self.feed, self.targets, self.memory_budget = feed, targets, memory_budget
         # of targets that come by for the first time
@@ -134,7 +135,8 @@ class OnDisk:
     @staticmethod
     def _not_in_memory() -> InputError:
         return InputError(
-            "this solver needs all rows in memory; cached-loops, block and selective-block do not"
+            "this solver needs all rows in memory; cached-loops, block, selective-block, streamed-newton and "
+            "joint-block do not"
         )
 
     @property

@@ -38,7 +38,7 @@ from .labels import (
     targets_of,
     words_of,
 )
-from .memory import check_width, streaming_budget, streaming_note, training_bytes
+from .memory import CLASS_BYTES, check_width, streaming_budget, streaming_note, training_bytes
 from .scaling import fitted
 from .schema import Schema
 from .sources import View, view
@@ -136,6 +136,8 @@ def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Datase
         size = _training_bytes(derived_feed(feed, None, spec.expansion))
         if (spec.scale if schema is None else schema.scaling) is not None:
             size += 8 * feed.nnz  # the scaled values; the others stay
+        if task == "classes" and feed.labels is not None:
+            size += CLASS_BYTES * feed.n * len(feed.labels)
         budget = None if spec.in_memory else streaming_budget(size, spec.memory_budget)
         if budget is not None or spec.in_memory is False:
             return _on_disk(spec, task, schema, feed, budget)
@@ -276,12 +278,12 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
             sets, targets = sets_of_feed(feed, known)
         columns = feed.d, zero_based, names
         schema = schema or Schema(*columns, spec.expansion, scaling=scaling)
-        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width)
+        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width, threads=spec.threads)
         return Dataset(source, schema._replace(labels=sets), spec, notes, None, digests)
     if schema is not None:
         schema.check_labels(feed.name, None if feed.labels is None else classes_of(feed))
         targets = targets_of(schema.labels, label_names)
-        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width)
+        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width, threads=spec.threads)
         return Dataset(source, schema, spec, notes, None, digests)
     labels = None
     if task == "classification":
@@ -291,7 +293,9 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
         labels = several.several(np.array(classes_of(feed)), feed.name, feed.n)
     targets = targets_of(labels, label_names)
     found = Schema(feed.d, zero_based, names, spec.expansion, labels, scaling=scaling)
-    return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
+    return Dataset(
+        OnDisk(grown, targets, memory_budget=budget, threads=spec.threads), found, spec, notes, None, digests
+    )
 
 
 def _as_they_are(labels: Floats) -> Floats:

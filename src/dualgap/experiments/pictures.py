@@ -13,6 +13,7 @@ from .report import Figure, Panel
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D1F")
 BESIDE = 4  # curves, from which on the legend stands beside the axes
 WIDTH, HEIGHT = 5.4, 3.8  # of one panel, in inches
+LINE = 0.22  # of a legend below the panels
 
 
 def _plotting() -> Any:
@@ -66,8 +67,9 @@ def draw(figure: Figure, folder: Path) -> Path:
     columns = min(len(figure.panels), 2)
     shared = _shared(figure.panels)
     rows = -(-len(figure.panels) // columns)
+    height = HEIGHT * rows + (LINE * -(-len(figure.panels[0].curves) // columns) if shared else 0.0)
     made, grid = plotting.subplots(
-        rows, columns, figsize=(WIDTH * columns, HEIGHT * rows), squeeze=False, layout="constrained"
+        rows, columns, figsize=(WIDTH * columns, height), squeeze=False, layout="constrained"
     )
     for number in range(rows * columns):
         axes = grid[number // columns][number % columns]
@@ -77,7 +79,7 @@ def draw(figure: Figure, folder: Path) -> Path:
             axes.set_axis_off()
     if shared:
         handles, labels = grid[0][0].get_legend_handles_labels()
-        made.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=2)
+        made.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=columns)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{figure.name}.png"
     made.savefig(path, dpi=110)

@@ -301,11 +301,13 @@ class Model:
 
         return identified(self, _spec(X, y, sample_weight))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, sparse: bool = False) -> None:
+        """Write the model to a file, whole or not at all. With ``sparse`` the file holds only coefficients
+        that are not 0: smaller where most are, as with many classes of text; it is read like any other.
+        """
         from .saving import save_model
 
-        save_model(path, self)
+        save_model(path, self, sparse=sparse)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Model:

@@ -146,6 +146,13 @@ def test_a_run_is_resumed_bit_for_bit(solver: str, loss: str, files: dict[str, A
         assert np.array_equal(long.coef, rest.coef)
 
 
+def test_threads_make_no_difference(files: dict[str, Any]) -> None:
+    one, two = (dualgap.fit(loss="multinomial", threads=count, **files) for count in (1, 2))
+    assert (one.problem.source.threads, two.problem.source.threads) == (1, 2)
+    assert one.coef.tobytes() == two.coef.tobytes()
+    assert one.certificate == two.certificate
+
+
 def on_disk(rows: Any, loss: str, source: type[OnDisk] = OnDisk) -> Any:
     X, y, weight = rows
     joint = loss in ("multinomial", "crammer-singer")
