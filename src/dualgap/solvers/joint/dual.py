@@ -23,6 +23,7 @@ import numpy as np
 from ...core.geometry import DualGeometry
 from ...core.joint.problem import JointProblem
 from ...core.problem import Evaluation, Point
+from ...data.rows import Dense
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
 from ...runtime.options import option
@@ -36,7 +37,9 @@ from .sweeps import Work, sweep
 
 @state_class
 class State(NamedTuple):
-    """W = W(beta), and b = centre + z / mu where the bias is free, b = b(beta) elsewhere."""
+    """W = W(beta), and b = centre + z / mu where the bias is free, b = b(beta) elsewhere. W is (d, K), or for
+    dense rows (K, d).
+    """
 
     w: Floats
     b: Floats
@@ -82,6 +85,7 @@ class JointDual(Solver[State]):
         if problem.bias.free:
             b = centre.copy()
         sweeps = Sweeps.of(source.weight, K, self.seed)
+        w = np.ascontiguousarray(w.T) if _by_class(problem) else w
         return State(w, b, beta, centre, _prox_strength(problem), 0, sweeps)
 
     def set_target(self, state: State, tol: float) -> State:
@@ -99,7 +103,7 @@ class JointDual(Solver[State]):
         sweeps = state.sweeps
         if news is not None:
             if not free:  # under a free bias its w(beta) is that of another beta
-                state.w[...] = news.w_of_dual
+                state.w[...] = news.w_of_dual.T if _by_class(problem) else news.w_of_dual
                 state.b[...] = news.b
             sweeps = sweeps.informed(source.y, problem.loss, state.beta, problem.total_weight, news)
             if sweeps.cursor.active == 0 and not free:
@@ -110,7 +114,7 @@ class JointDual(Solver[State]):
         state = state._replace(sweeps=sweeps)
         rate = 1.0 / (state.mu * problem.total_weight) if free else problem.bias_rate
         geometry = DualGeometry(problem.scale, 0.0, rate)
-        stop, work = state.counts.visits + budget, Work.of(problem.classes)
+        stop, work = state.counts.visits + budget, Work.of(problem.classes, _by_class(problem))
         while True:
             cursor = sweep(source.batch, problem.loss, geometry, state, work, stop, free)
             state = state._replace(sweeps=state.sweeps._replace(cursor=cursor))
@@ -125,7 +129,13 @@ class JointDual(Solver[State]):
 
     def point(self, problem: JointProblem, state: State) -> Point:
         """W(beta), b and beta."""
-        return Point(state.w, state.b, state.beta)
+        w = np.ascontiguousarray(state.w.T) if _by_class(problem) else state.w
+        return Point(w, state.b, state.beta)
+
+
+def _by_class(problem: JointProblem) -> bool:
+    """Whether W is stored by classes; see `sweeps.Work`."""
+    return isinstance(problem.source.batch.rows, Dense)
 
 
 def _centred(state: State) -> State:

@@ -26,21 +26,28 @@ class Work(NamedTuple):
     change: Floats
     idle: Floats
     moved: Any  # int64
+    by_class: bool  # W is stored as (K, d): for dense rows, whose products with each class are then fast
 
     @classmethod
-    def of(cls, classes: int) -> Work:
+    def of(cls, classes: int, by_class: bool) -> Work:
         """For K classes."""
         numbers = np.empty((4, classes))
-        return cls(numbers[0], numbers[1], numbers[2], numbers[3], np.empty(classes, np.int64))
+        return cls(numbers[0], numbers[1], numbers[2], numbers[3], np.empty(classes, np.int64), by_class)
 
 
 @inner
-def read_row(
-    rows: Any, i: Any, w: Floats, b: Floats, beta: Floats, size: int, classes: Any, work: Work
-) -> int:
-    """Scores and duals of a row's active classes, all where ``size`` is 0; how many they are."""
+def read_row(rows: Any, i: Any, state: Any, work: Work) -> int:
+    """Scores and duals of a row's active classes; how many they are."""
+    w, b, beta, listed, classes = state.w, state.b, state.beta, state.sweeps.listed, state.sweeps.classes
     scores, before = work.scores, work.before
-    if size == 0:
+    if work.by_class:
+        whole = listed[i] == 0
+        size = b.shape[0] if whole else int(listed[i])
+        for a in range(size):
+            k = a if whole else int(classes[i, a])
+            scores[a], before[a] = rows.dot(i, w[k]) + b[k], beta[i, k]
+        return int(size)
+    if listed[i] == 0:
         size = b.shape[0]
         for k in range(size):
             scores[k], before[k] = b[k], beta[i, k]
@@ -48,7 +55,8 @@ def read_row(
             j, x = rows.entry(i, e)
             for k in range(size):
                 scores[k] += x * w[j, k]
-        return size
+        return int(size)
+    size = int(listed[i])
     for a in range(size):
         k = classes[i, a]
         scores[a], before[a] = b[k], beta[i, k]
@@ -60,22 +68,45 @@ def read_row(
 
 
 @inner
-def add_row(rows: Any, i: Any, scale: float, w: Any, size: int, moved: Any, change: Floats) -> Any:
-    """``W += scale x_i change^T`` over the classes that moved, ``size`` of them; the classes written for each
-    entry.
+def add_row(rows: Any, i: Any, geometry: Any, state: Any, size: int, work: Work) -> int:
+    """``W += scale x_i change^T`` and ``b += bias_rate change`` over the classes that moved, ``work.change``
+    of the row's ``size`` active ones; the entries of W that are written.
     """
-    count = w.shape[1]
-    if size * GATHERED > count and change.shape[0] == count:  # of all classes, in order
+    scale, _, bias_rate = geometry
+    w, b, listed, classes = state.w, state.b, state.sweeps.listed, state.sweeps.classes
+    change, moved, some = work.change, work.moved, 0
+    whole = listed[i] == 0
+    if work.by_class:
+        for a in range(size):
+            if change[a] != 0.0:
+                k = a if whole else int(classes[i, a])
+                rows.add(i, scale * change[a], w[k])
+                b[k] += bias_rate * change[a]
+                some += 1
+        return int(rows.count(i) * some)
+    for a in range(size):
+        some += 1 if change[a] != 0.0 else 0
+    if whole and some * GATHERED > size:  # of all classes, in order
         for e in range(rows.count(i)):
             j, x = rows.entry(i, e)
-            for k in range(count):
+            for k in range(size):
                 w[j, k] += scale * x * change[k]
-        return count
+        for k in range(size):
+            b[k] += bias_rate * change[k]
+        return int(rows.count(i) * size)
+    some = 0
+    for a in range(size):
+        if change[a] != 0.0:
+            moved[some] = a if whole else classes[i, a]
+            change[some] = change[a]
+            some += 1
     for e in range(rows.count(i)):
         j, x = rows.entry(i, e)
-        for a in range(size):
+        for a in range(some):
             w[j, moved[a]] += scale * x * change[a]
-    return size
+    for a in range(some):
+        b[moved[a]] += bias_rate * change[a]
+    return int(rows.count(i) * some)
 
 
 @inner
@@ -120,14 +151,14 @@ def sweep(batch: Any, loss: Any, geometry: Any, state: Any, work: Any, stop: int
     """
     rows, y, weight, squared_norms = batch
     scale, _, bias_rate = geometry
-    w, b, beta, sweeps = state.w, state.b, state.beta, state.sweeps
+    beta, sweeps = state.beta, state.sweeps
     lists = Lists(sweeps.active_rows, sweeps.schedule, sweeps.cooldown, sweeps.rng)
     schedule, cooldown, listed, classes = sweeps.schedule, sweeps.cooldown, sweeps.listed, sweeps.classes
     active, shrunk, scheduled, position, paused, solved, gains, counts, estimate = sweeps.cursor
     gained, since, usual = gains
     visits, updates, entries = counts
     tol, dual, tally, tallied, gap, known, correction = estimate
-    scores, before, change, idle, moved = work
+    scores, before, change, idle = work.scores, work.before, work.change, work.idle
     paused = solved = False
     while True:
         if position < 0:
@@ -145,7 +176,7 @@ def sweep(batch: Any, loss: Any, geometry: Any, state: Any, work: Any, stop: int
             visits += 1
             label, c, count = int(y[i]), weight[i], rows.count(i)
             whole = listed[i] == 0
-            size = read_row(rows, i, w, b, beta, listed[i], classes, work)
+            size = read_row(rows, i, state, work)
             own = label if whole else 0
             entries += count * size
             at, dual_row = scores[:size], before[:size]
@@ -173,7 +204,7 @@ def sweep(batch: Any, loss: Any, geometry: Any, state: Any, work: Any, stop: int
                 continue
             q = c * (scale * squared_norms[i] + bias_rate)
             loss.row_step(own, at, dual_row, q, change[:size])
-            mass, length, some = 0.0, 0.0, 0
+            mass = length = 0.0
             for a in range(size):
                 if a != own:
                     mass += change[a]
@@ -184,22 +215,8 @@ def sweep(batch: Any, loss: Any, geometry: Any, state: Any, work: Any, stop: int
             change[own] = c * (mass - before[own])
             beta[i, label] = mass
             if length > 0.0:
-                for a in range(size):
-                    if change[a] != 0.0:
-                        moved[some] = a if whole else classes[i, a]
-                        some += 1
-                wide = whole and some * GATHERED > size
-                if not wide:
-                    some = 0
-                    for a in range(size):
-                        if change[a] != 0.0:
-                            change[some] = change[a]
-                            some += 1
-                span = size if wide else some
                 updates += 1
-                entries += count * add_row(rows, i, scale, w, some, moved, change[:span])
-                for a in range(span):
-                    b[a if wide else moved[a]] += bias_rate * change[a]
+                entries += add_row(rows, i, geometry, state, size, work)
             if left < size:
                 keep_classes(i, label, own, size, sweeps, idle)
             gain = c * q * length
@@ -211,7 +228,7 @@ def sweep(batch: Any, loss: Any, geometry: Any, state: Any, work: Any, stop: int
         if over:
             position = -1
             if tol > 0.0 and 2 * (visits - since) > y.shape[0]:
-                dual = dual_value(y, weight, loss, beta, w, scale)
+                dual = dual_value(y, weight, loss, beta, state.w, scale)
             if visits > since:
                 usual = gained / (visits - since)
                 gained, since = 0.0, visits
