@@ -130,7 +130,8 @@ def runs() -> dict[str, Callable[[], list[Any]]]:
     layouts = [("csr", "float64"), ("dense", "float32"), ("dense", "float64"), ("csr", "float32")]
     for k, (name, solver) in enumerate(SOLVERS.items()):
         biases = [bias for bias in ("none", "augmented", "exact") if can_have(solver, bias)]
-        losses = [loss for loss in NAMES if can_train(solver, loss)]
+        # quantile came later: without it the choice is what it was
+        losses = [loss for loss in NAMES if can_train(solver, loss) and loss != "quantile"]
         for j in range(2):
             rows, dtype = layouts[(k + j) % 4]
             loss, bias = losses[(3 * k * j) % len(losses)], biases[(k + j) % len(biases)]

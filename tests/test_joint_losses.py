@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import bz2
 import subprocess
 import sys
 from dataclasses import replace
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_svmlight_file
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 import dualgap
@@ -20,6 +24,7 @@ from dualgap.core.problem import Point
 from dualgap.files import ChunkFeed, write_svmlight
 from dualgap.runtime.errors import InputError
 from support.commands import Forks, forks_fixture  # noqa: F401
+from support.passes import file_of
 from support.states import assert_same
 
 LOSSES = ("multinomial", "crammer-singer")
@@ -38,6 +43,16 @@ def blobs(n: int = 240, d: int = 6, K: int = 3, seed: int = 0) -> tuple[np.ndarr
     rng = np.random.default_rng(seed)
     y = np.append(np.arange(K), rng.integers(0, K, n - K))
     return rng.normal(size=(n, d)) + 1.5 * rng.normal(size=(K, d))[y], y
+
+
+def head_of(name: str, rows: int = 500) -> tuple[Any, np.ndarray]:
+    """The first rows of a real set, of length 1 each, with their classes as numbers from 0."""
+    path = file_of(name)
+    if path is None:
+        pytest.skip(f"{name} is not here")
+    with bz2.open(path) as file:
+        X, y = load_svmlight_file(BytesIO(b"".join(islice(file, rows))))
+    return normalize(X), np.unique(y, return_inverse=True)[1]
 
 
 def fit(X: Any, y: Any, loss: str, **options: Any) -> dualgap.Outcome:
@@ -90,6 +105,29 @@ class TestAgainstOthers:
             assert found.dual - found.rounding <= theirs * (1.0 + 1e-9)
             assert found.primal <= theirs * (1.0 + 1.01e-3)
             assert (ours.model.predict(X) == peer.predict(X)).mean() > 0.98
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("name", ["mnist-multiclass", "news20-multiclass"])
+    def test_real_sets(self, name: str, loss: str) -> None:
+        """Objective and predictions of the first rows of real sets are those of scikit-learn's multinomial
+        and of LIBLINEAR's ``-s 4``, to the certificate.
+        """
+        X, y = head_of(name)
+        C = 1.0 if loss == "multinomial" else 0.5
+        peer = (
+            LogisticRegression(C=C, tol=1e-5, max_iter=5000, fit_intercept=False)
+            if loss == "multinomial"
+            else LinearSVC(multi_class="crammer_singer", C=C, tol=1e-6, max_iter=50_000, fit_intercept=False)
+        ).fit(X, y)
+        theirs = objective(X, y, peer.coef_, 0.0, C, loss)
+        dense = X.toarray() if name.startswith("mnist") else X
+        ours = fit(dense, y, loss, C=C, tol=1e-3)
+        found = ours.certificate
+        assert ours.converged
+        assert found.primal == pytest.approx(objective(X, y, ours.coef, 0.0, C, loss), rel=1e-10)
+        assert found.dual - found.rounding <= theirs
+        assert found.primal <= theirs * (1.0 + 1.01e-3)
+        assert (ours.model.predict(dense) == peer.predict(X)).mean() > 0.98
 
     @every_bias
     @pytest.mark.parametrize(("joint", "single"), [("multinomial", "logistic"), ("crammer-singer", "hinge")])
@@ -289,9 +327,17 @@ class TestRefusals:
     def test_rows_on_disk(self) -> None:
         X, y = blobs()
         feed = ChunkFeed(lambda: iter([(sp.csr_array(X), y.astype(float))]))
-        with pytest.raises(InputError, match="no solver trains with the loss 'multinomial' from disk"):
-            dualgap.fit(feed, loss="multinomial", in_memory=False)
-        assert fit(feed, None, "multinomial", in_memory=True).converged
+        with pytest.raises(
+            InputError, match="solver 'joint-dual' needs all rows in memory, and these stay on"
+        ):
+            dualgap.fit(feed, loss="crammer-singer", solver="joint-dual", in_memory=False)
+        with pytest.raises(InputError, match="bias='exact' needs all rows in memory"):
+            dualgap.fit(feed, loss="multinomial", bias="exact", in_memory=False)
+        whole = fit(feed, None, "multinomial", in_memory=True)
+        assert whole.converged
+        streamed = fit(feed, None, "multinomial", in_memory=False)
+        assert streamed.solver.name == "joint-block"
+        assert streamed.certificate.primal == pytest.approx(whole.certificate.primal, rel=2e-4)
 
 
 def test_a_first_fit_of_two_classes_loads_nothing_of_it() -> None:

@@ -14,7 +14,7 @@ from dualgap.runtime.errors import InputError
 from support.commands import Forks, forks_fixture  # noqa: F401
 from support.problems import noisy
 
-LOSSES = ["squared", "huber", "absolute", "epsilon-insensitive", "squared-epsilon-insensitive"]
+LOSSES = ["squared", "huber", "absolute", "quantile", "epsilon-insensitive", "squared-epsilon-insensitive"]
 
 
 @pytest.mark.parametrize("loss", LOSSES)

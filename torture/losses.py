@@ -70,6 +70,9 @@ def value(claim: Described, y: Fraction, score: Fraction) -> Interval:
         found = off**2 if off <= bend else 2 * bend * off - bend**2
     elif kind == "absolute":
         found = off
+    elif kind == "quantile":
+        below, above = _slopes(p["quantile"])
+        found = max(below * (y - score), above * (score - y))
     elif kind == "epsilon-insensitive":
         found = max(Fraction(0), off - p["epsilon"])
     elif kind == "squared-epsilon-insensitive":
@@ -100,6 +103,9 @@ def conjugate(claim: Described, y: Fraction, beta: Fraction) -> Interval | None:
         found, bound = beta**2 / 4 - y * beta, 2 * p["threshold"]
     elif kind == "absolute":
         found, bound = -y * beta, ONE
+    elif kind == "quantile":
+        below, above = _slopes(p["quantile"])
+        return Interval.at(-y * beta) if -above <= beta <= below else None
     elif kind == "epsilon-insensitive":
         found, bound = p["epsilon"] * abs(beta) - y * beta, ONE
     elif kind == "squared-epsilon-insensitive":
@@ -112,6 +118,11 @@ def conjugate(claim: Described, y: Fraction, beta: Fraction) -> Interval | None:
     if bound is not None and abs(beta) > bound:
         return None
     return Interval.at(found)
+
+
+def _slopes(quantile: Fraction) -> tuple[Fraction, Fraction]:
+    """The slopes of the quantile loss below and above the target: the second is a float64, by definition."""
+    return quantile, Fraction(1.0 - float(quantile))
 
 
 def _softplus(m: Fraction) -> Interval:

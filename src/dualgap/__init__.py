@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from .api import plan as plan
     from .core.problem import Certificate as Certificate
     from .core.problem import Point as Point
+    from .estimators import HuberRegressor as HuberRegressor
+    from .estimators import LinearClassifier as LinearClassifier
+    from .estimators import LinearRegressor as LinearRegressor
     from .estimators import LinearSVC as LinearSVC
+    from .estimators import LinearSVR as LinearSVR
+    from .estimators import LogisticRegression as LogisticRegression
+    from .estimators import Perceptron as Perceptron
+    from .estimators import QuantileRegressor as QuantileRegressor
+    from .estimators import Ridge as Ridge
+    from .estimators import SGDClassifier as SGDClassifier
+    from .estimators import SGDRegressor as SGDRegressor
     from .many import OneVsRest as OneVsRest
     from .many import one_vs_rest as one_vs_rest
     from .models.model import Model as Model
@@ -32,6 +42,19 @@ if TYPE_CHECKING:
     from .training.run import Run as Run
     from .warm_starts import load_state as load_state
 
+_ESTIMATORS = (
+    "HuberRegressor",
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
+    "Perceptron",
+    "QuantileRegressor",
+    "Ridge",
+    "SGDClassifier",
+    "SGDRegressor",
+)
 # Loaded when first asked for: `dualgap --help` and `import dualgap` answer at once, without Numba or
 # scikit-learn.
 _HOMES = {
@@ -39,7 +62,7 @@ _HOMES = {
     "plan": "api",
     "InputError": "runtime.errors",
     "TrivialModelWarning": "runtime.errors",
-    "LinearSVC": "estimators",
+    **dict.fromkeys(_ESTIMATORS, "estimators"),
     "Certificate": "core.problem",
     "Point": "core.problem",
     "OneVsRest": "many",

@@ -44,6 +44,7 @@ def fit(
     bias: str | Bias = "none",
     rho: float = 1.0,
     sample_weight: Any = None,
+    offset: Any = None,
     max_epochs: float | None = 1000,
     max_visits: int | None = None,
     time_limit: float | None = None,
@@ -62,6 +63,7 @@ def fit(
     validation: Any = None,
     patience: int | None = None,
     metric: str = "loss",
+    stop_when_decided: Any = None,
     task: str | None = None,
     penalty: str = "l2",
     in_memory: bool | None = None,
@@ -109,6 +111,9 @@ def fit(
         regularised.
     sample_weight : array of n numbers >= 0, or the path of an .npy file
         Weight 2 is the row twice, weight 0 is no row.
+    offset : array of n numbers, optional
+        A known part of every score: scores are ``<w, x_i> + b + offset_i``. For one score a row, and rows in
+        memory. The model does not keep them: it is given those of the rows that it scores or verifies.
     max_epochs, max_visits, time_limit : numbers or None
         Limits: epochs (visits of rows over their number), visits of rows, seconds. ``decomposition`` and
         ``smo`` count the rows that they move, not all that they read. Some solvers (``newton``, ``asdca``,
@@ -147,6 +152,9 @@ def fit(
         What early stopping goes by: the mean loss on held-out rows, the share of them predicted wrong, or 1
         less their break-even point (where precision equals recall). Records have it as
         ``measures["validation"]``.
+    stop_when_decided : matrix of rows, optional
+        End the run, too, once no further training can change the label of any of these rows: each is proven
+        to be the one that the exact optimum gives (``reason.name == "decided"``).
     task : {"classification", "regression"}, optional
         By default that of the loss. ``"classification"`` with a regression loss (least squares, Huber...)
         takes two labels as -1 and +1, and the model predicts labels.
@@ -155,8 +163,8 @@ def fit(
         By default their size decides.
     memory_budget : int, optional
         Bytes for rows of a store or a feed, what is being read, and working copies of duals and weights;
-        duals and weights themselves (8 bytes a row, 24 a column) come on top. What does not fit is streamed
-        (``cached-loops`` by default). Without it rows are streamed if they need more than 60% of the free
+        duals and weights themselves (8 bytes a row, 24 a column, K times that for joint losses) come on top.
+        What does not fit is streamed. Without it rows are streamed if they need more than 60% of the free
         memory, with a warning.
     scale : number, "max-abs" or "unit-rows", optional
         Scale rows as they are read, and again when predicting and verifying: multiply them by a number,
@@ -215,6 +223,7 @@ def ended_unasked(outcome: Outcome, tol: float, max_epochs: float | None, stall:
         "max_epochs": max_epochs == defaults["max_epochs"],
         "stalled": isinstance(stall, str) and stall == defaults["stall"],
         "rounding": True,
+        "broken": True,  # the data failed under way
     }
     return unasked.get(outcome.reason.name, False)
 
@@ -223,6 +232,11 @@ def warn_unconverged(who: str, outcome: Outcome, tol: float, stacklevel: int = 3
     """Warn the caller of ``who`` of a run that ended above its tolerance, with the likely cause."""
     from sklearn.exceptions import ConvergenceWarning
 
+    if outcome.reason.name == "broken":
+        warnings.warn(
+            f"{who} ended early: {outcome.reason.message}", ConvergenceWarning, stacklevel=stacklevel
+        )
+        return
     warnings.warn(
         f"{who} ended at a relative gap of {outcome.certificate.relative_gap:.3g} after {outcome.epochs:.4g} "
         f"epochs, above tol={tol:g}: {excess(outcome.certificate)}. "

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .core.losses import Loss
+from .core.offsets import with_offsets
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec, open_data
 from .data.features import make_expansion
@@ -97,3 +99,17 @@ def in_view(held: Dataset) -> View:
     if not isinstance(held.source, View):
         raise InputError("validation: the rows do not fit into memory; hold out fewer of them")
     return held.source
+
+
+def rows_with_offsets(
+    source: Any, held: Any, loss: Loss, offset: Any, validation: Any, metric: Any
+) -> tuple[View, View | None, Loss]:
+    """Rows, held-out rows and loss with offsets. Rows that are held out are some of those that have them."""
+    if held is not None and (not isinstance(validation, float | np.floating) or metric != "loss"):
+        raise InputError(
+            "offset= goes with validation= as a part of the rows, and metric='loss': other rows have no "
+            "offsets here"
+        )
+    own = None if held is None else with_offsets(held, loss, offset)[0]
+    rows, wrapped = with_offsets(source, loss, offset)
+    return rows, own, wrapped

@@ -8,7 +8,6 @@ Runs from disk take turns (`training/jobs.py`), and a chunk that has been read s
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from .inputs import ARGUMENTS, data_of, in_view, opened, other_rows
 from .models.building import model_of
 from .models.model import Model
 from .models.scoring import indicators_of, labels_of
-from .outcome import Outcome
+from .outcome import Outcome, remarks_on_classes
 from .runtime.arrays import Floats
 from .runtime.checks import one_of, whole
 from .runtime.errors import InputError, TrivialModelWarning
@@ -44,8 +43,6 @@ from .training.outcome import Result
 from .training.records import Record
 from .training.run import Run
 from .training.solver import AnySolver
-
-_LISTED = 10  # labels that a remark names
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +122,13 @@ class OneVsRest:
         """All of it as one model: to be saved, and to be verified."""
         return self._model()
 
+    @cached_property
+    def bounded_model(self) -> Model:
+        """The model with the tightest bounds on the scores of the exact optima, as in `Outcome`."""
+        from .models.bounding import bounded
+
+        return bounded(self.model, self.outcomes)
+
     def decision_function(self, X: Any) -> Floats:
         """A score a class for every row of a matrix, a file, a Store or a DataSpec; of two classes one."""
         return self._weights.decision_function(X)
@@ -193,6 +197,8 @@ def one_vs_rest(
         raise InputError(
             f"the {loss.name} loss trains all classes at once, and not one against the rest: use fit"
         )
+    if bound.arguments["offset"] is not None:
+        raise InputError("offset= is for one score a row; train one class at a time, by fit")
     data = opened(data_of(bound.arguments), _task(bound.arguments), depth=2)
     if data.labels is None:
         raise InputError("X is open already, for other targets than classes; give a path, a Store or a feed")
@@ -229,20 +235,6 @@ def _warn_of_the_worst(found: dict[int, Outcome], labels: Labels, tol: float, *l
         worst = max(behind, key=lambda k: found[k].certificate.relative_gap)
         which = f"{len(behind)} of {len(found)} classes; the worst is {shown_label(labels.classes[worst])}"
         warn_unconverged(f"one_vs_rest ({which})", found[worst], tol, stacklevel=4)
-
-
-def remarks_on_classes(classes: Sequence[Any], outcomes: Sequence[Result]) -> list[str]:
-    """The remarks on the models of some classes; what is said of several is said once, without figures."""
-    remarked = [(label, one.remark) for label, one in zip(classes, outcomes, strict=True) if one.remark]
-    if len(remarked) == 1:
-        return [f"class {shown_label(remarked[0][0])}: {remarked[0][1]}"]
-    told: dict[str, list[Any]] = {}
-    for label, remark in remarked:
-        told.setdefault(re.sub(r" \([^)]*\)", "", remark), []).append(label)
-    return [
-        f"class{'es' * (len(labels) > 1)} {listed(labels, _LISTED)}: {remark}"
-        for remark, labels in told.items()
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,8 +278,10 @@ class _Runs:
 
         def sharing(solver: AnySolver) -> tuple[AnySolver, float]:
             """In lockstep with the reader; a turn has as many visits as a chunk asks for."""
-            assert isinstance(solver, OutOfCore)  # no others train from disk
-            return solver.in_lockstep(), math.ceil(solver.visits_per_row * feed.n / feed.chunks)
+            turn = feed.n / feed.chunks
+            if isinstance(solver, OutOfCore):
+                return solver.in_lockstep(), math.ceil(solver.visits_per_row * turn)
+            return solver, math.ceil(turn)
 
         with Shared(feed, count) as shared:
             jobs = []

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 from .data.dataset import Dataset
+from .data.labels import listed, shown_label
 from .data.scales import advice
 from .models.building import model_of
 from .models.model import Model
 from .training.outcome import Result
+
+_LISTED = 10  # labels that a remark names
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +38,7 @@ class Outcome(Result):
     data: Dataset | None = None  # what it was trained on
     C: float | None = None  # as it was given; None: lam was
     date: str | None = None  # when training ended, in UTC
+    offsets: bool = False  # the training rows had offsets
 
     @classmethod
     def of(cls, result: Result, **more: Any) -> Outcome:
@@ -66,4 +72,29 @@ class Outcome(Result):
     def model(self) -> Model:
         """The model: ``predict``, ``decision_function``, ``evaluate``, ``save``, ``verify``."""
         assert self.data is not None  # as ``fit`` gives it
-        return model_of(self, self.data, C=self.C, auto_reason=self.auto_reason, date=self.date)
+        return model_of(
+            self, self.data, C=self.C, auto_reason=self.auto_reason, date=self.date, offsets=self.offsets
+        )
+
+    @cached_property
+    def bounded_model(self) -> Model:
+        """The model with the tightest bounds on the scores of the exact optimum (``decision_bounds``,
+        ``decided``); they take some passes over the rows.
+        """
+        from .models.bounding import bounded
+
+        return bounded(self.model, [self])
+
+
+def remarks_on_classes(classes: Sequence[Any], outcomes: Sequence[Result]) -> list[str]:
+    """The remarks on the models of some classes; what is said of several is said once, without figures."""
+    remarked = [(label, one.remark) for label, one in zip(classes, outcomes, strict=True) if one.remark]
+    if len(remarked) == 1:
+        return [f"class {shown_label(remarked[0][0])}: {remarked[0][1]}"]
+    told: dict[str, list[Any]] = {}
+    for label, remark in remarked:
+        told.setdefault(re.sub(r" \([^)]*\)", "", remark), []).append(label)
+    return [
+        f"class{'es' * (len(labels) > 1)} {listed(labels, _LISTED)}: {remark}"
+        for remark, labels in told.items()
+    ]

@@ -16,7 +16,7 @@ from .core.problem import AnyProblem, Form, Point, make_problem
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, DataSpec
 from .data.labels import ClassNumbers, shown_label
-from .inputs import data_of, held_out, opened
+from .inputs import data_of, held_out, opened, rows_with_offsets
 from .limits import Limits, parsed_period, period_in_visits, stall_visits
 from .outcome import Outcome
 from .runtime.checks import duration, flag, functions, number, one_of, shown, whole
@@ -65,7 +65,7 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     checkpoint = [] if given["checkpoint"] is None else [Checkpoint(given["checkpoint"], every)]
     names = [
         *("loss", "C", "lam", "solver", "tol", "bias", "rho", "seed", "options"),
-        *("validation", "metric", "task"),
+        *("validation", "metric", "task", "offset"),
     ]
     limits = Limits(**{name: given[name] for name in Limits._fields})
     resume = run_to_resume(given["resume"], given["warm"])
@@ -112,6 +112,12 @@ def prepared_run(given: Mapping[str, Any]) -> Prepared:
     if stalled is not None:
         rules = rules | Stalled(stalled)
     told = [as_callback(each) for each in callbacks]
+    if given["stop_when_decided"] is not None:
+        from .deciding import WhenDecided
+
+        if output == "last":
+            raise InputError("stop_when_decided= is about the best model; leave output='last' out")
+        told.append(WhenDecided(given["stop_when_decided"], task.data))
     return Prepared(task, rules, settings, [*told, *checkpoint])  # it saves what the others remember
 
 
@@ -128,6 +134,7 @@ class Task(NamedTuple):
     tol: float  # the relative gap asked for
     data: Dataset
     C: float | None  # as it was given, free of rounding; None: lam was
+    offsets: bool = False  # the rows have offsets
 
     def named(self, result: Result) -> Outcome:
         """The outcome: what the run found, with labels, expansion, the reason of ``auto`` and the date."""
@@ -138,6 +145,7 @@ class Task(NamedTuple):
             auto_reason="; then ".join([self.auto_reason, *result.story]),
             data=self.data,
             C=self.C,
+            offsets=self.offsets,
             date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
 
@@ -157,6 +165,7 @@ def prepare(
     validation: Any = None,
     metric: str = "loss",
     task: str | None = None,
+    offset: Any = None,
     arguments: Collection[str] = (),
     second_first: bool = False,
 ) -> Task:
@@ -166,6 +175,10 @@ def prepare(
     kind_of_targets = task_of(task, chosen)
     data = opened(rows, kind_of_targets, depth=4)
     source, held = held_out(validation, data, kind_of_targets, seed)
+    if offset is not None:
+        if is_hard(C, lam):
+            raise InputError(f"C={C!r} is the hard margin, which takes no offset; give a finite C")
+        source, held, chosen = rows_with_offsets(source, held, chosen, offset, validation, metric)
     classes = None if data.labels is None else data.labels.classes
     hard = is_hard(C, lam)
     if hard:
@@ -201,7 +214,8 @@ def prepare(
     measure = metric_of(metric, data, held is not None)
     validate = None if held is None else Validation(held, chosen, measure, joint)
     given = None if form == "mean" else math.inf if hard else 1.0 if C is None else float(C)
-    return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given)
+    has = offset is not None
+    return Task(problem, trainer, rules, form, classes, validate, why, tol, data, given, has)
 
 
 def _classes_at_once(loss: Any, data: Dataset) -> int | None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from .core.bias import Bias, make_bias
 from .core.losses import Loss, make_loss
-from .core.problem import Problem
+from .core.problem import Point, Problem
 from .data.labels import Labels
 from .data.sources import view
 from .runtime.arrays import Floats
@@ -41,6 +41,8 @@ class Stream:
         the solver chooses itself is chosen on the first chunk.
     classes : pair of labels
         For a classification loss, the labels behind -1 and +1, if not every chunk has rows of both.
+    warm : Point
+        The model to begin with; its duals are not used.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Stream:
         rho: float = 1.0,
         classes: Any = None,
         seed: int = 0,
+        warm: Point | None = None,
         **options: Any,
     ) -> None:
         self.loss, self.lam, self.bias = make_loss(loss), number("lam", lam, zero=True), make_bias(bias, rho)
@@ -73,6 +76,7 @@ class Stream:
         assert isinstance(made, RowByRow)
         self.solver: RowByRow[Any, Any] = made.for_stream()
         self.classes = classes
+        self.warm = warm
         self.d = 0
         self.state: State[Any, Any] | None = None
 
@@ -92,7 +96,7 @@ class Stream:
         # a weight multiplies the loss of its row; N counts rows, as the sum of all weights is not known
         problem = Problem(source, self.loss, self.lam, self.bias, total_weight=float(source.epoch_size))
         if self.state is None:
-            state = self.solver.start(problem, None)
+            state = self.solver.start(problem, self.warm)
         elif self.d == source.d:
             state = self.state.before(source.batch)
         else:

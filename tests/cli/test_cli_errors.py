@@ -80,8 +80,8 @@ CASES: list[tuple[str | None, str, str]] = [
     (None, "--loss hing", "unknown loss 'hing'; did you mean 'hinge'?"),
     (
         None,
-        "--loss quantile",
-        "the loss 'quantile' is not offered; there are: absolute, crammer-singer, epsilon-insensitive",
+        "--loss poisson",
+        "the loss 'poisson' is not offered; there are: absolute, crammer-singer, epsilon-insensitive",
     ),
     (None, "--C 1e308", "--C 1e+308 is out of range"),
     (None, "--loss hinge:gamma=1", "loss 'hinge' has no parameter 'gamma'"),

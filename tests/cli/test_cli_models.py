@@ -22,8 +22,8 @@ from dualgap.core.problem import Point, Problem
 from dualgap.data.sources import view
 from dualgap.files import Model, load_model, read_svmlight, save_model
 from dualgap.models.metrics import classification, regression
+from dualgap.models.rebuilding import dual_from_slopes
 from dualgap.models.saving import VERSION
-from dualgap.models.verification import dual_from_slopes
 from dualgap.runtime.archive import read_archive, write_archive
 from support.commands import Forks, forks_fixture, heed_ctrl_c, run, write_rows  # noqa: F401
 

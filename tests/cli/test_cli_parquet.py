@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from dualgap.files import load_model, read_data
+import dualgap
+from dualgap.files import DataSpec, load_model, read_data
+from dualgap.runtime.errors import InputError
 from support.commands import Forks, forks_fixture, write_rows  # noqa: F401
 
 
@@ -46,6 +49,23 @@ def test_every_command_takes_them(folder: Path, forks: Forks, tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_a_file_of_fewer_columns_is_refused(folder: Path, tmp_path: Path) -> None:
+    """A Parquet file names all of its columns, so that none of the others is 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 5)), rng.integers(0, 2, 60)
+    for count in (5, 3):
+        columns = {f"f{j}": X[:, j] for j in range(count)}
+        pyarrow.parquet.write_table(pa.table({**columns, "label": y}), tmp_path / f"{count}.parquet")
+    named = dualgap.fit(tmp_path / "5.parquet").model
+    for model in (named, dualgap.fit(X, y).model):
+        assert model.predict(tmp_path / "5.parquet").shape == (60,)
+        for use in (model.predict, model.evaluate, model.verify):
+            with pytest.raises(InputError, match=r"3.parquet: has 3 columns, and the model has 5; they must"):
+                use(tmp_path / "3.parquet")
+        with pytest.raises(InputError, match=r"3.parquet: has 3 columns, and the model has 5"):
+            model.verify(DataSpec(tmp_path / "3.parquet", in_memory=False))
+
+
 def test_the_column_of_labels_has_a_name(folder: Path, forks: Forks, tmp_path: Path) -> None:
     table = folder / "named.parquet"
     assert "there is no column 'label'" in forks("train", table, "-o", tmp_path / "m").error

@@ -48,11 +48,11 @@ def duals(rng: Any, y: Any, K: int, sharpness: float = 1.0) -> np.ndarray:
 
 
 def random_case(
-    loss: Any, bias: Bias, form: str = "dense", seed: int = 0, K: int = 4, size: float = 1.0
+    loss: Any, bias: Bias, form: str = "dense", seed: int = 0, K: int = 4, size: float = 1.0, d: int = 5
 ) -> tuple[np.ndarray, JointProblem, Point]:
     """Rows, of which some are absent, and a random point whose weights have a size."""
     rng = np.random.default_rng(seed)
-    n, d = 14, 5
+    n = 14
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
     X = X.astype(np.float16).astype(float)
     y = np.append(np.arange(K), rng.integers(0, K, n - K)).astype(float)
@@ -114,6 +114,23 @@ def test_evaluations_are_exact(loss: Any, bias: Bias, form: str) -> None:
     if bias.kind == "augmented":
         z = share.sum(axis=0) / problem.total_weight
         assert found.b == pytest.approx(z / bias.strength(problem.lam), rel=1e-12)
+
+
+@every_loss
+@every_bias
+@every_form
+def test_compensated_evaluations_are_exact_and_know_more(loss: Any, bias: Bias, form: str) -> None:
+    X, problem, point = random_case(loss, bias, form, d=120)
+    plain, found = problem.evaluate(point), problem.evaluate(point, compensated=True)
+    true = exact.evaluate(claim_of(X, problem, point))
+    assert true.primal.distance(Fraction(found.primal)) <= Fraction(found.primal_error)
+    assert true.dual.distance(Fraction(found.dual)) <= Fraction(found.dual_error)
+    assert found.primal_error < 0.3 * plain.primal_error
+    assert found.dual_error <= plain.dual_error
+    assert found.w_of_dual == pytest.approx(plain.w_of_dual, rel=1e-12, abs=1e-13)
+    assert found.scores == pytest.approx(plain.scores, rel=1e-12, abs=1e-12)
+    without = problem.evaluate(point._replace(beta=None), compensated=True)
+    assert (without.primal, without.dual) == (found.primal, 0.0)
 
 
 @every_loss

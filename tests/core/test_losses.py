@@ -22,6 +22,7 @@ from dualgap.core.losses import (
     Huber,
     Logistic,
     ModifiedHuber,
+    Quantile,
     SmoothHinge,
     Squared,
     SquaredEpsilonInsensitive,
@@ -43,6 +44,7 @@ CASES: list[Any] = [
     *(Squared(scale) for scale in (0.5, 1.0)),
     *(Huber(threshold) for threshold in (0.5, 1.0, 3.0)),
     Absolute(),
+    *(Quantile(quantile) for quantile in (0.1, 0.5, 0.95)),
     *(EpsilonInsensitive(epsilon) for epsilon in (0.0, 0.1, 2.0)),
     *(SquaredEpsilonInsensitive(epsilon) for epsilon in (0.0, 0.1, 2.0)),
 ]
@@ -64,7 +66,7 @@ def kinks(loss: Any, y: float) -> list[float]:
         return [y * margin for margin in margins.get(loss.name, [1.0])]
     if loss.name == "squared":
         return []
-    width = 0.0 if loss.name == "absolute" else loss[0]
+    width = 0.0 if loss.name in ("absolute", "quantile") else loss[0]
     return [y - width, y + width]
 
 
@@ -78,6 +80,8 @@ def scores(loss: Any, y: float) -> list[float]:
 
 def bounds(loss: Any) -> tuple[float, float]:
     """Where ``a`` (classification) or ``beta`` (regression) may live."""
+    if loss.name == "quantile":
+        return loss.quantile - 1.0, loss.quantile
     top = loss.lipschitz
     return (0.0 if loss.task == "classification" else -top), top
 
@@ -152,6 +156,7 @@ def test_slope_at_kinks_is_the_documented_one() -> None:
         assert Hinge().derivative(y, y) == 0.0
         assert Hinge(2.5).derivative(y, 2.5 * y) == 0.0
         assert Absolute().derivative(y, y) == 0.0
+        assert Quantile(0.3).derivative(y, y) == 0.0
         assert (
             EpsilonInsensitive(2.0).derivative(y, y + 2.0)
             == EpsilonInsensitive(2.0).derivative(y, y - 2.0)
@@ -463,6 +468,8 @@ SCORES = np.linspace(-3.0, 3.0, 61)
         ("perceptron", (-1.0, 1.0), lambda y, s: max(0.0, -y * s)),
         ("squared_error", (-1.7, 0.4), lambda y, s: 0.5 * (s - y) ** 2),
         ("absolute_error", (-1.7, 0.4), lambda y, s: abs(s - y)),
+        ("quantile:quantile=0.9", (-1.7, 0.4), lambda y, s: max(0.9 * (y - s), (0.9 - 1.0) * (y - s))),
+        ("pinball", (-1.7, 0.4), lambda y, s: 0.5 * abs(s - y)),
         ("epsilon_insensitive", (-1.7, 0.4), lambda y, s: max(0.0, abs(s - y) - 0.1)),
         ("squared_epsilon_insensitive", (-1.7, 0.4), lambda y, s: max(0.0, abs(s - y) - 0.1) ** 2),
     ],
@@ -479,7 +486,7 @@ def test_names_of_scikit_learn_are_the_same_functions(name: str, targets: Any, t
     [
         ("hing", "did you mean 'hinge'"),
         ("", "unknown loss ''"),
-        ("quantile", "the loss 'quantile' is not offered; there are: absolute, crammer-singer, epsilon"),
+        ("tweedie", "the loss 'tweedie' is not offered; there are: absolute, crammer-singer, epsilon"),
         ("poisson", "the loss 'poisson' is not offered"),
         ("quadratic-entropy", "unknown loss 'quadratic-entropy'; there are: absolute"),
         ("squared_hing", "did you mean 'squared-hinge'?"),
@@ -491,6 +498,8 @@ def test_names_of_scikit_learn_are_the_same_functions(name: str, targets: Any, t
         ("smooth-hinge:gamma=-1", "gamma=-1.0 must be a positive"),
         ("squared:scale=nan", "scale=nan must be"),
         ("epsilon-insensitive:epsilon=inf", "epsilon=inf must be a non-negative finite"),
+        ("quantile:quantile=1", "quantile=1.0 must be below 1"),
+        ("quantile:quantile=-0.1", "quantile=-0.1 must be a positive"),
         (Huber(-1.0), "threshold=-1.0 must be a positive"),
         (3, "is not a loss"),
     ],

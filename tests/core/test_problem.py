@@ -26,6 +26,7 @@ from dualgap.core.losses import (
     Huber,
     Logistic,
     ModifiedHuber,
+    Quantile,
     SmoothHinge,
     Squared,
     SquaredEpsilonInsensitive,
@@ -52,6 +53,7 @@ LOSSES: list[Any] = [
     Squared(),
     Huber(0.7),
     Absolute(),
+    Quantile(0.2),
     EpsilonInsensitive(0.1),
     SquaredEpsilonInsensitive(0.1),
 ]
@@ -75,7 +77,8 @@ def feasible(loss: Any, y: Any, share: Any) -> np.ndarray:
     reach = min(loss.lipschitz, 20.0)
     if loss.task == "classification":
         return np.asarray(y) * np.minimum(np.asarray(share) * reach, reach)
-    return np.clip((2.0 * np.asarray(share) - 1.0) * reach, -reach, reach)
+    low, high = np.clip(loss.dual_bounds(0.0), -reach, reach)
+    return np.clip((2.0 * np.asarray(share) - 1.0) * reach, low, high)
 
 
 def random_case(

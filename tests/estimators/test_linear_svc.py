@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import os
 import pickle
 import signal
@@ -21,11 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as PeerSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dualgap import Model, fit
 from dualgap.core.losses import LOSSES, SmoothHinge
-from dualgap.estimators import LinearSVC, _base, linear_svc
+from dualgap.estimators import LinearSVC, _base
 from dualgap.runtime.errors import InputError
 
 N, D = 120, 6
@@ -47,21 +45,6 @@ def hinge_objective(
     margin = np.where(y == model.classes_[1], 1.0, -1.0) * (X @ model.coef_[0] + model.intercept_[0])
     ridge = 0.5 * (model.coef_[0] @ model.coef_[0] + (model.intercept_[0] / rho) ** 2)
     return float(ridge + C * np.sum(weight * np.maximum(0.0, 1.0 - margin)))
-
-
-# The sample-weight checks compare decisions to 1e-7, which a gap of 1e-3 does not promise.
-@pytest.mark.slow
-@parametrize_with_checks([LinearSVC(tol=1e-10)])
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # some checks train on columns of mean 100
-        check(estimator)
-
-
-def test_docstring_example_runs() -> None:
-    found = doctest.testmod(linear_svc)
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 # --- the solution is the right one
@@ -126,7 +109,7 @@ def test_every_classification_loss_reaches_the_tolerance(loss: Any) -> None:
 def test_the_dual_point_gives_the_model(tol: float, bias: str) -> None:
     X, y = make(classes=3)
     weight = np.random.default_rng(9).integers(0, 3, N).astype(float)
-    model = LinearSVC(C=0.5, tol=tol, bias=bias, random_state=0).fit(X, y, weight)
+    model = LinearSVC(C=0.5, tol=tol, bias=bias, keep_dual=True, random_state=0).fit(X, y, weight)
     assert model.dual_.shape == (3, N)
     signs = np.where(y == model.classes_[:, None], 1, -1)
     assert (signs * model.dual_ >= 0).all()
@@ -149,7 +132,7 @@ def test_the_dual_point_gives_the_model(tol: float, bias: str) -> None:
 
 def test_the_duals_have_one_scale() -> None:
     X, y = make()
-    model = LinearSVC(C=0.5, random_state=0).fit(X, y)
+    model = LinearSVC(C=0.5, keep_dual=True, random_state=0).fit(X, y)
     seed = int(np.random.RandomState(0).randint(np.iinfo(np.int32).max))
     outcome = fit(X, y, C=0.5, bias="exact", seed=seed)
     assert np.array_equal(model.dual_[0], outcome.dual)
@@ -448,7 +431,7 @@ def test_warning_counts_classes_and_names_the_worst() -> None:
     with pytest.warns(ConvergenceWarning):
         model = LinearSVC(C=100.0, max_iter=2, random_state=0).fit(X, labels)
     gaps = [certificate.relative_gap for certificate in model.certificate_]
-    assert f"(3 of 3 classes; the worst is class {str(model.classes_[np.argmax(gaps)])!r})" in text
+    assert f"(3 of 3 models; the worst is class {str(model.classes_[np.argmax(gaps)])!r})" in text
 
 
 def test_warning_says_when_float64_can_prove_no_more() -> None:
@@ -502,40 +485,57 @@ HOLED = np.where(np.arange(N)[:, None] == 3, np.nan, GOOD[0])
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"C": 0.0}, "C=0.0 must be a positive finite number"),
-        ({"C": -1.0}, "C=-1.0 must be a positive"),
-        ({"C": np.nan}, "C=nan must be a positive"),
-        ({"C": "much"}, "C='much' must be a number"),
-        ({"tol": -1e-3}, "tol=-0.001 must be a non-negative"),
-        ({"max_iter": 0}, "max_iter=0 must be a positive"),
-        ({"bias": "free"}, "bias='free' must be 'exact' or 'augmented'"),
-        ({"bias": "augmented", "intercept_scaling": 0}, "intercept_scaling=0 must be a positive"),
+        (
+            {"C": 0.0},
+            "The 'C' parameter of LinearSVC must be a float in the range .0.0, inf. or None. Got 0.0 instead",
+        ),
+        ({"C": -1.0}, "Got -1.0 instead"),
+        ({"C": np.nan}, "'C' parameter.*Got nan instead"),
+        ({"C": "much"}, "'C' parameter.*Got 'much' instead"),
+        ({"tol": -1e-3}, "'tol' parameter.*Got -0.001 instead"),
+        ({"max_iter": 0}, "'max_iter' parameter.*Got 0 instead"),
+        ({"bias": "free"}, "'bias' parameter.*a str among {'exact', 'augmented'}. Got 'free' instead"),
+        ({"bias": "augmented", "intercept_scaling": 0}, "'intercept_scaling' parameter.*Got 0 instead"),
         ({"loss": "hinges"}, "unknown loss 'hinges'; did you mean 'hinge'?"),
         ({"loss": "epsilon_insensitive"}, "is for regression; LinearSVC takes one of: hinge, logistic"),
         ({"solver": "dcdd"}, "unknown solver 'dcdd'; did you mean 'dcd'?"),
         ({"solver_options": {"shrinkin": True}}, "has no option 'shrinkin'; did you mean 'shrinking'?"),
         ({"solver_options": {"tol": 1.0}}, "solver_options has 'tol', which is no option"),
-        ({"solver_options": "fast"}, "solver_options='fast' must be a dict"),
+        ({"solver_options": "fast"}, "'solver_options' parameter.*an instance of 'dict' or None. Got 'fast'"),
         ({"n_jobs": 0}, "n_jobs=0 must be a whole number other than 0"),
         ({"class_weight": "balance"}, "unknown class_weight 'balance'; did you mean 'balanced'?"),
         ({"class_weight": {0: -1.0, 1: 1.0}}, r"class_weight\[0\]=-1.0 must be a non-negative"),
         ({"class_weight": [1, 2]}, r"class_weight=\[1, 2\] must be a dict"),
-        ({"C": True}, "C=True must be a number"),
-        ({"C": "2"}, "C='2' must be a number"),
+        ({"C": True}, "'C' parameter.*Got True instead"),
+        ({"C": "2"}, "'C' parameter.*Got '2' instead"),
         ({"C": 1e308}, "C=1e.308 is out of range"),
-        ({"tol": None}, "tol=None must be a number"),
+        ({"tol": None}, "'tol' parameter.*Got None instead"),
         ({"loss": None}, "loss=None is not a loss"),
-        ({"loss": "quantile"}, "the loss 'quantile' is not offered; there are: absolute"),
-        ({"bias": True}, "bias=True must be 'exact' or 'augmented'"),
-        ({"bias": np.ones(2)}, r"bias=array\(\[1., 1.\]\) must be"),
-        ({"fit_intercept": "no"}, "fit_intercept='no' must be True or False"),
-        ({"warm_start": np.ones(2)}, r"warm_start=array\(\[1., 1.\]\) must be True or False"),
-        ({"solver": None}, "unknown solver None"),
+        ({"loss": "poisson"}, "the loss 'poisson' is not offered; there are: absolute"),
+        ({"bias": True}, "'bias' parameter.*Got True instead"),
+        ({"bias": np.ones(2)}, "'bias' parameter.*Got array"),
+        ({"fit_intercept": "no"}, "'fit_intercept' parameter of LinearSVC must be a bool. Got 'no' instead"),
+        ({"warm_start": np.ones(2)}, "'warm_start' parameter.*Got array"),
+        ({"solver": None}, "'solver' parameter.*an instance of 'str'. Got None"),
         ({"solver_options": {1: 2}}, "solver_options has 1, which is no option"),
         ({"random_state": "x"}, "random_state='x' must be an int from 0"),
         ({"random_state": -1}, "random_state=-1 must be an int from 0"),
         ({"n_jobs": 1.5}, "n_jobs=1.5 must be a whole number"),
-        ({"verbose": "yes"}, "verbose='yes' must be a whole number"),
+        ({"warm_start": 3}, "'warm_start' parameter.*Got 3 instead"),
+        ({"time_limit": 0}, "'time_limit' parameter.*Got 0 instead"),
+        ({"early_stopping": "no"}, "'early_stopping' parameter.*Got 'no' instead"),
+        ({"validation_fraction": 1.0}, "'validation_fraction' parameter.*Got 1.0 instead"),
+        ({"n_iter_no_change": 0}, "'n_iter_no_change' parameter.*Got 0 instead"),
+        ({"keep_dual": 1}, "'keep_dual' parameter.*Got 1 instead"),
+        ({"output": "first"}, "'output' parameter.*Got 'first' instead"),
+        ({"callbacks": print}, "'callbacks' parameter.*Got <built-in function print> instead"),
+        ({"callbacks": [3]}, r"callbacks\[0\]=3 cannot be called"),
+        ({"multi_class": "ovo"}, "'multi_class' parameter.*Got 'ovo' instead"),
+        ({"dual": "yes"}, "'dual' parameter.*Got 'yes' instead"),
+        ({"alpha": -1.0}, "'alpha' parameter.*Got -1.0 instead"),
+        ({"C": 2.0, "alpha": 0.1}, "both C=2.0 and alpha=0.1 are given"),
+        ({"penalty": "l1"}, "squared l2 norm only; scikit-learn's SGDClassifier .* offer others"),
+        ({"verbose": "yes"}, "'verbose' parameter.*Got 'yes' instead"),
     ],
 )
 def test_bad_parameters_get_one_clear_line(parameters: dict[str, Any], message: str) -> None:
@@ -558,7 +558,6 @@ def test_bad_parameters_get_one_clear_line(parameters: dict[str, Any], message: 
         (GOOD[0][:, :0], GOOD[1], None, "0 feature"),
         (GOOD[0][:, 0], GOOD[1], None, "Expected 2D array"),
         (GOOD[0], GOOD[1], np.ones(N - 1), r"sample_weight has shape \(119,\) and X has 120 rows"),
-        (GOOD[0], GOOD[1], 2.0, r"sample_weight has shape \(\) and X has 120 rows"),
         (GOOD[0], GOOD[1], ["a"] * N, "sample_weight cannot be used: could not convert"),
         (GOOD[0], GOOD[1], np.ones((N, 1)), r"sample_weight has shape \(120, 1\)"),
         (GOOD[0], GOOD[1], np.where(np.arange(N) == 7, -1.0, 1.0), r"sample_weight\[7\] is -1"),
@@ -594,7 +593,9 @@ def test_a_class_of_weight_0_is_absent_and_its_model_is_verified(
     y = np.array(["ant", "bee", "cow"])[kinds] if words else kinds
     weight = np.where(kinds == 1, 0.0, 1.0) if by == "sample_weight" else None
     factors = dict(zip(np.unique(y).tolist(), (1.0, 0.0, 2.0), strict=True)) if weight is None else None
-    estimator = LinearSVC(class_weight=factors, random_state=0).fit(X, y, sample_weight=weight)
+    estimator = LinearSVC(class_weight=factors, keep_dual=True, random_state=0).fit(
+        X, y, sample_weight=weight
+    )
     model = estimator.to_model()
     assert model.absent == (("bee",) if words else (1,))
     model.save(tmp_path / "m")

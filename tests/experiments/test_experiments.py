@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import threading
+from time import perf_counter
 
 import numpy as np
 import pytest
 
 from dualgap import InputError
 from dualgap.cli import main
+from dualgap.data.formats.arrow.writing import write_store
 from dualgap.experiments import EXPERIMENTS, PAPERS, chosen, generated, page
 from dualgap.experiments.lab import Lab
 from dualgap.experiments.ouillade import common
@@ -28,6 +31,7 @@ from dualgap.experiments.report import (
     within,
 )
 from dualgap.experiments.rupnik import figure_3
+from dualgap.experiments.vishwanathan.slow_disk import SlowDisk
 
 REPORT = Report(
     (Claim("a | b", "holds", "seen"),),
@@ -140,7 +144,7 @@ def test_genomic_rows_are_on_the_scale_of_gene_expressions():
 
 
 def test_a_page_is_made_of_what_a_folder_holds(tmp_path):
-    experiment = next(iter(EXPERIMENTS.values()))
+    experiment = EXPERIMENTS["rupnik-figure-2"]
     page.save(tmp_path, experiment, REPORT)
     assert page.load(tmp_path)[experiment.name].report.as_dict() == json.loads(json.dumps(REPORT.as_dict()))
     page.write(tmp_path)
@@ -159,7 +163,7 @@ def test_a_page_is_made_of_what_a_folder_holds(tmp_path):
     assert "a \\| b" in text
     assert "| \\|x\\| | y |" in text
     assert "**to epsilon P\\***" in text
-    assert "| – | Proposition 3" in text
+    assert "| – | Figure 1: separating" in text
     assert "not tested here" in html
     for word in page.WORDS:
         assert f"- *{word}*: " in text
@@ -232,3 +236,33 @@ def test_the_shape_of_curves(reports):
     assert curves["mini-batch PEGASOS"].y[0] < curves["PEGASOS"].y[0]
     work = reports("rupnik-figure-4").figures[0].panels[0].curves
     assert all(more < less for less, more in zip(work[0].y, work[-1].y, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("panagiotakopoulos-propositions", "Proposition 3"),
+        ("vishwanathan-implicit-updates", "the three cases of an implicit update"),
+        ("zhang-online", "Theorem 5.1"),
+        ("zhang-online", "its consequence: SGD with the smoothed hinge has a bound"),
+    ],
+)
+def test_what_is_proven_is_found(name, text, reports):
+    (claim,) = [claim for claim in reports(name).claims if claim.text.startswith(text)]
+    assert claim.verdict == "holds", claim.evidence
+
+
+def test_a_slow_disk_takes_its_time_and_counts_for_whom(tmp_path):
+    path = tmp_path / "rows.arrow"
+    write_store(path, np.eye(40, dtype=np.float32), np.tile([-1.0, 1.0], 20))
+    disk = SlowDisk(path, 0.2)
+    began = perf_counter()
+    for k in range(disk.chunks):
+        disk.load(k, True)
+    assert perf_counter() - began >= 0.2
+    assert disk.paused >= 0.2
+    reader = threading.Thread(target=disk.load, args=(0, False))
+    before = disk.paused
+    reader.start()
+    reader.join()
+    assert disk.paused == before  # it was not the thread that trains

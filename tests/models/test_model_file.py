@@ -128,6 +128,51 @@ def test_what_goes_in_comes_out(tmp_path: Path, original: Model) -> None:
     assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
 
 
+@pytest.mark.parametrize("k", [1, 3])
+def test_sparse_coefficients_are_fewer_bytes_and_the_same_model(tmp_path: Path, k: int) -> None:
+    coef = np.zeros((k, 5000))
+    coef[:, 7::900] = np.random.default_rng(k).standard_normal((k, 6))
+    original = model(k, coef=coef, feature_names=None)
+    for name, sparse in (("dense", False), ("sparse", True)):
+        original.save(tmp_path / name, sparse=sparse)
+    found = load_model(tmp_path / "sparse")
+    assert found.coef.tobytes() == coef.tobytes()
+    X = np.random.default_rng(1).standard_normal((9, 5000))
+    assert np.array_equal(found.decision_function(X), load_model(tmp_path / "dense").decision_function(X))
+    with zipfile.ZipFile(tmp_path / "sparse") as archive:
+        assert "coef.npy" not in archive.namelist()
+        assert sum(member.file_size for member in archive.infolist() if "coef" in member.filename) < 2000
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"coef_starts": [0, 5]}, "coef_starts are no offsets"),
+        ({"coef_starts": [1, 2]}, "coef_starts are no offsets"),
+        ({"coef_columns": [0, 4]}, "coef_columns names columns beyond the 4"),
+        ({"coef_columns": [0, -1]}, "coef_columns names columns beyond the 4"),
+        ({"coef_columns": [0]}, "have shapes"),
+        ({"coef_starts": [0]}, "have shapes"),
+        ({"coef_values": [np.nan, 1.0]}, "not finite"),
+        ({"coef": [[0.0, 0.0, 0.0, 0.0]]}, "of its arrays it has only"),
+        ({"n_features": 2**40}, "it would unpack to"),
+    ],
+)
+def test_sparse_coefficients_that_are_none_are_refused(
+    tmp_path: Path, changes: dict[str, Any], complaint: str
+) -> None:
+    save_model(tmp_path / "m", model(1, coef=np.array([[0.5, 0.0, 0.0, -1.0]])), sparse=True)
+    header, arrays = read_archive(tmp_path / "m", "dualgap model", VERSION, lambda header, layouts: None)
+    for name, value in changes.items():
+        if name == "n_features":
+            header[name] = value
+        else:
+            arrays[name] = np.array(value, dtype="<f8" if name in ("coef", "coef_values") else "<i8")
+    write_archive(tmp_path / "m", header, arrays)
+    with pytest.raises(InputError, match=complaint):
+        load_model(tmp_path / "m")
+
+
 @pytest.mark.parametrize("sizes", [(1, 1), (900, 300), (100_000, 100_000)])
 def test_a_model_of_any_size_can_be_thrown_away(sizes: tuple[int, int]) -> None:
     weights, duals = (np.random.default_rng(0).standard_normal((1, size)) for size in sizes)

@@ -111,7 +111,7 @@ def test_what_is_small_is_solved_whatever_its_scales(loss: str, n: int, d: int) 
 def test_the_first_gap_of_a_smooth_loss_decides(loss: str) -> None:
     """Labels that are noise: what is seen at the first certificate is enough."""
     rng = np.random.default_rng(5)
-    X, y = rng.normal(size=(1000, 200)), np.sign(rng.normal(size=1000))
+    X, y = rng.normal(size=(1600, 200)), np.sign(rng.normal(size=1600))
     outcome = dualgap.fit(X, y, loss=loss, C=1.0, bias="exact")
     names = [record.solver for record in outcome.trace]
     assert names[0] == "dcd"
@@ -122,7 +122,7 @@ def test_the_first_gap_of_a_smooth_loss_decides(loss: str) -> None:
 def test_the_same_numbers_are_solved_alike_however_they_are_stored() -> None:
     """Text that stores every entry, at a C so large that coordinates and Newton's method crawl."""
     rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(150, 150)), np.where(rng.random(150) < 0.4, 1, -1)
+    X, y = rng.normal(size=(200, 150)), np.where(rng.random(200) < 0.4, 1, -1)
     found = [dualgap.fit(rows, y, C=1e8) for rows in (X, sp.csr_array(X))]
     assert [outcome.converged for outcome in found] == [True, True]
     assert [outcome.solver.name for outcome in found] == ["interior-point"] * 2
@@ -159,3 +159,34 @@ class TestWarmStarts:
         again = dualgap.fit(X, y, resume=cut, **arguments)
         assert np.array_equal(again.coef, whole.coef)
         assert again.auto_reason == whole.auto_reason
+
+
+class TestSeparated:
+    """Rows that w separates, and a loss that is 0 from some margin on: few rows count in the end."""
+
+    @staticmethod
+    def rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(0)
+        X = (rng.random((n, d)) < 0.3).astype(float)
+        scores = X @ rng.normal(size=d)
+        scores -= np.median(scores)
+        clear = np.abs(scores) > 1.0
+        X, y = X[clear], np.sign(scores[clear])
+        return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+    @pytest.mark.parametrize("loss", ["squared-hinge", "smooth-hinge", "modified-huber"])
+    def test_newton_goes_over_to_coordinates(self, loss: str) -> None:
+        X, y = self.rows(6000, 20)
+        outcome = dualgap.fit(X, y, loss=loss, C=1e4, bias="exact")
+        newton = dualgap.fit(X, y, loss=loss, C=1e4, bias="exact", solver="newton")
+        assert outcome.trace[0].solver == "newton"
+        assert outcome.solver.name == "dcd"
+        assert outcome.converged
+        assert outcome.epochs < newton.epochs
+
+    def test_a_large_first_gap_is_no_reason_to_leave_coordinates(self) -> None:
+        X, y = self.rows(8000, 40)
+        outcome = dualgap.fit(X, y, loss="squared-hinge", C=100.0, bias="exact")
+        assert outcome.trace[0].certificate.relative_gap > 1.0
+        assert {record.solver for record in outcome.trace} == {"dcd"}
+        assert outcome.converged

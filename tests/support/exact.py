@@ -72,6 +72,7 @@ VALUES: dict[str, Callable[..., Fraction]] = {
     "squared": lambda y, s, scale: scale * (s - y) ** 2,
     "huber": lambda y, s, threshold: _huber(abs(s - y), threshold),
     "absolute": lambda y, s, unit: abs(s - y),
+    "quantile": lambda y, s, q: max(q * (y - s), Fraction(1.0 - float(q)) * (s - y)),
     "epsilon-insensitive": lambda y, s, epsilon: _positive_part(abs(s - y) - epsilon),
     "squared-epsilon-insensitive": lambda y, s, epsilon: _positive_part(abs(s - y) - epsilon) ** 2,
 }
@@ -90,6 +91,7 @@ CONJUGATES: dict[str, Conjugate] = {
     "squared": lambda y, b, scale: b**2 / (4 * scale) - y * b,
     "huber": lambda y, b, threshold: _inside(2 * threshold, abs(b), b**2 / 4 - y * b),
     "absolute": lambda y, b, unit: _inside(Fraction(1), abs(b), -y * b),
+    "quantile": lambda y, b, q: -y * b if Fraction(float(q) - 1.0) <= b <= q else INFINITE,
     "epsilon-insensitive": lambda y, b, epsilon: _inside(Fraction(1), abs(b), epsilon * abs(b) - y * b),
     "squared-epsilon-insensitive": lambda y, b, epsilon: b**2 / 4 + epsilon * abs(b) - y * b,
 }

@@ -69,6 +69,9 @@ PROMISES = {
     "perceptron": Promise(tol=1e9),  # it minimises nothing
     "joint-dual": Promise(tol=1e-4, keeps_w=True, options={"C": 0.1}),
     "joint-newton": Promise(tol=1e-6),
+    # in memory they are newton, joint-newton and joint-dual; from disk see tests/solvers/out_of_core
+    "streamed-newton": Promise(tol=1e-6),
+    "joint-block": Promise(tol=1e-4, keeps_w=True, options={"C": 0.1}),
 }
 
 FACTORS: dict[str, Sequence[Any]] = {

@@ -24,8 +24,9 @@ from dualgap.core.problem import Evaluation, Point, Problem
 from dualgap.data.sources import view
 from dualgap.runtime.counts import Counts
 from dualgap.solvers.second_order.quadratic import ROUNDS
-from dualgap.training.callbacks import Callback, JsonLines, Progress
+from dualgap.training.callbacks import Callback, JsonLines
 from dualgap.training.loop import Settings
+from dualgap.training.progress import Progress
 from dualgap.training.records import Record
 from dualgap.training.run import Run
 from dualgap.training.running import solve

@@ -99,8 +99,8 @@ class TrainedClasses:
     def report(self) -> None:
         """The report for people; data and problem have been printed before training (`Introduction`)."""
         from ..data.labels import shown_label
-        from ..many import remarks_on_classes
         from ..models.card import statements
+        from ..outcome import remarks_on_classes
 
         model = self.model
         kind = "labels" if model.multilabel else "classes"

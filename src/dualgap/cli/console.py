@@ -15,7 +15,7 @@ from typing import Any, TextIO, cast
 import click
 
 from ..runtime.compiling import announced_to
-from ..training.callbacks import COMPILING
+from ..training.progress import COMPILING
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else."

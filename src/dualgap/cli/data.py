@@ -65,6 +65,17 @@ def array_options(function: F) -> F:
     return labels_option(weights_option(function))
 
 
+def train_arrays(function: F) -> F:
+    """The same for training, and the labels of such rows that are held out."""
+    held_out = click.option(
+        "--validation-labels",
+        metavar="FILE.npy",
+        type=click.Path(path_type=Path),
+        help="The labels of the rows of --validation, where these are an .npy file.",
+    )
+    return array_options(held_out(function))
+
+
 def reading_options(function: F) -> F:
     """How DATA is read for a model."""
     base = zero_based_option("in DATA count from 0; auto: as in the file that the model was trained on.")

@@ -30,6 +30,11 @@ from .data import check_files, data_argument, model_argument, reading_options, s
 @click.option(
     "--probabilities", is_flag=True, help="Probabilities of the classes, of logistic and multinomial models."
 )
+@click.option(
+    "--bounds",
+    is_flag=True,
+    help="The least and the greatest score that the exact optimum can give each row.",
+)
 @reading_options
 @json_option
 @click.option(
@@ -41,6 +46,7 @@ def command(
     output: Path | None,
     scores: bool,
     probabilities: bool,
+    bounds: bool,
     as_json: bool,
     quiet: bool,
     **reading: Any,
@@ -49,7 +55,9 @@ def command(
 
     DATA is read in one pass of bounded memory, so it may be of any size; - is the standard input, whose rows
     are answered as they come. A model of K classes predicts the one of the highest score; --scores prints K
-    numbers a line, in the order of its classes (`dualgap inspect MODEL`), and so does --probabilities. A
+    numbers a line, in the order of its classes (`dualgap inspect MODEL`), and so does --probabilities.
+    --bounds prints two numbers for each score: the least and the greatest that the exact optimum of the
+    training problem can give the row, as the certificate proves (the tightest after `train --bounds`). A
     model of one class against the rest predicts that class or the word "rest". A multilabel model prints all
     labels whose scores are positive, with commas between them: an empty line for none. Models for regression
     print their predictions. Labels in DATA are read but not used.
@@ -63,12 +71,15 @@ def command(
     model = load_model(model_file)
     if probabilities:
         model.check_probabilistic()
-    numeric = scores or probabilities or model.classes is None
-    kind = "probabilities" if probabilities else "scores" if numeric else "labels"
+    if bounds and (scores or probabilities):
+        raise InputError("--bounds does not go with --scores or --probabilities; ask for one of them")
+    numeric = scores or probabilities or bounds or model.classes is None
+    kind = "probabilities" if probabilities else "bounds" if bounds else "scores" if numeric else "labels"
+    spec = spec_of(data_file, {**reading, "labelled": False})
     n = 0
     as_list = as_json and output is None
     with _writer(output) as write:
-        for found in model.scores(spec_of(data_file, {**reading, "labelled": False})):
+        for found in model.bounds(spec) if bounds else model.scores(spec):
             answers: list[Any] = (probabilities_of(found) if probabilities else found).tolist()
             if not numeric:
                 answers = [REST if label is None else label for label in model.labels(found)]

@@ -30,6 +30,22 @@ SLOW = "max_epochs", "max_visits", "time_limit", "stalled"  # reasons that may c
 PREPARING = "preparing"
 
 
+def saving_options(function: Any) -> Any:
+    """What of a model is saved."""
+    duals = click.option(
+        "--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less."
+    )
+    sparse = click.option(
+        "--sparse-coef", is_flag=True, help="Save only coefficients that are not 0: smaller where most are."
+    )
+    bounds = click.option(
+        "--bounds",
+        is_flag=True,
+        help="Keep what bounds the scores of the exact optimum, for `predict --bounds`; some more passes.",
+    )
+    return bounds(duals(sparse(function)))
+
+
 class Settings(NamedTuple):
     """The options of ``train``, as click names them."""
 
@@ -66,11 +82,14 @@ class Settings(NamedTuple):
     record_every: str | None
     record_start: bool
     validation: Path | None
+    validation_labels: Path | None
     patience: int | None
     metric: str
     task: str | None
     plan: bool
     no_duals: bool
+    sparse_coef: bool
+    bounds: bool
     in_memory: bool | None
     memory_budget: int | None
     scale: str | None

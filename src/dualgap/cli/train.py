@@ -9,8 +9,8 @@ import click
 
 from ..runtime.errors import InputError, suggestion
 from .console import FloatOrInf, OutputError, Size, Spinner, complain, emit, json_option, quiet_option
-from .data import array_options, check_columns, check_files, column_options, data_argument, zero_based_option
-from .report import Settings
+from .data import check_columns, check_files, column_options, data_argument, train_arrays, zero_based_option
+from .report import Settings, saving_options
 from .training import forecast, run, stall_of
 from .words import in_options
 
@@ -110,7 +110,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
 )
 @zero_based_option("count from 0; auto: if there is an index 0.")
 @column_options
-@array_options
+@train_arrays
 @click.option(
     "--trace",
     metavar="FILE.jsonl",
@@ -190,7 +190,7 @@ NOT_CONVERGED, INTERRUPTED, TERMINATED = 3, 130, 143
     help="Make features as rows are read: products of pairs, or words of K symbols; hashed.",
 )
 @click.option("--hash-bits", type=int, metavar="B", help="With --expand: 2^B columns.  [default: 20]")
-@click.option("--no-duals", is_flag=True, help="Leave the duals out: smaller, but `certify` can prove less.")
+@saving_options
 @json_option
 @quiet_option
 def command(**given: Any) -> int:
@@ -208,8 +208,7 @@ def command(**given: Any) -> int:
     The losses multinomial and crammer-singer train all K classes at once: one model, one certificate.
 
     Ctrl-C ends a run early and keeps the best model so far, of every class, as does SIGTERM. With
-    --checkpoint the run (of one model) is saved, too, every minute and in the end: after a
-    crash, a kill or a limit --resume goes on with it.
+    --checkpoint the run (of one model) is saved, too, every minute and in the end, for --resume.
 
     Exit codes: 0 converged (every class), 2 bad input (if it shows during training, the model so far is
     saved), 3 not to the gap or target asked for (model saved), 130 interrupted (model saved), 143 terminated
@@ -305,6 +304,7 @@ def _check(settings: Settings) -> dict[str, Any]:
         {
             "DATA": settings.data_file,
             "the file of --validation": settings.validation,
+            "the file of --validation-labels": settings.validation_labels,
             "the file of --labels": settings.labels,
             "the file of --weights": settings.weights,
         },
@@ -328,10 +328,10 @@ def _check(settings: Settings) -> dict[str, Any]:
     if settings.bias != "augmented" and settings.rho is not None:
         raise InputError(f"--rho {settings.rho:g} is for --bias augmented only; add that or leave it out")
     _check_task(settings, loss)
-    if settings.metric != "loss" and settings.validation is None:
-        raise InputError(f"--metric {settings.metric} is for --validation; add that or leave it out")
-    if settings.patience is not None and settings.validation is None:
-        raise InputError(f"--patience {settings.patience} is for --validation; add that or leave it out")
+    for name in ("metric", "patience", "validation_labels"):
+        if settings.validation is None and (value := settings._asdict()[name]) not in (None, "loss"):
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} {value} is for --validation; add that or leave it out")
     options: dict[str, Any] = {}
     for text in settings.option:
         key, equals, value = text.partition("=")

@@ -56,9 +56,13 @@ def run(
         found: Any = _Training(settings, arguments, data, trace, spinner, ctrl_c).run()
         seconds = time.perf_counter() - began
         model: Model = found.model
+        if settings.bounds:
+            from ..models.bounding import bounded
+
+            model = bounded(model, found.outcomes if several else [found])
         if settings.no_duals:
             model = replace(model, dual=None, dual_hashes=None)
-        model.save(file)
+        model.save(file, sparse=settings.sparse_coef)
     failure = None if trace is None else trace.failure
     if several:
         return TrainedClasses(settings, file, data, found, seconds, model, ctrl_c.reason, failure)
@@ -156,7 +160,14 @@ def _held_out(settings: Settings, data: Dataset, spinner: Spinner) -> Dataset | 
         return None
     spinner.say(f"reading {settings.validation}")
     columns = data.spec.columns._replace(n_features=None, zero_based="auto")
-    spec = DataSpec(settings.validation, columns=columns, in_memory=True, leave_out=True)
+    spec = DataSpec(
+        settings.validation, settings.validation_labels, columns=columns, in_memory=True, leave_out=True
+    )
+    if spec.rows_alone and spec.y is None:
+        raise InputError(
+            f"--validation {settings.validation}: an array of rows has no labels; add them, in a file, by "
+            "--validation-labels"
+        )
     return open_data(spec, _task(settings), data.schema)
 
 
@@ -186,7 +197,7 @@ class _Training(NamedTuple):
 
     def _fit(self) -> Outcome:
         from ..api import fit
-        from ..training.callbacks import Progress
+        from ..training.progress import Progress
 
         callbacks = self._callbacks()
         if not self.settings.quiet:

@@ -158,7 +158,8 @@ def intercept_bound(batch: Batch, loss: Loss, constants: Constants, level: float
     worst = 1.001 * level * constants.total_weight
     length = float(np.sqrt(2.002 * level / constants.lam))
     _, y, weight, squared_norms = batch
-    kinds = kinds_of_rows(y, weight, squared_norms) if loss.task == "classification" else None
+    few = loss.task == "classification" and not loss.offset
+    kinds = kinds_of_rows(y, weight, squared_norms) if few else None
 
     def total(sign: float, bound: float) -> float:
         if kinds is None:

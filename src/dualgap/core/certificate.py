@@ -33,6 +33,20 @@ class Certificate(NamedTuple):
     rounding: float
     form: Form
 
+    def __repr__(self) -> str:
+        """In one line, with what it proves."""
+        objective = "J" if self.form == "J" else "P"
+        return f"<Certificate: {objective} = {self.primal:.6g}, {proven(self)}>"
+
+
+def proven(certificate: Certificate) -> str:
+    """What a certificate proves, in words: "proven within 0.06% of the optimum"."""
+    gap = certificate.relative_gap
+    if gap == np.inf:
+        return "nothing is proven of it" if certificate.gap == np.inf else f"gap {certificate.gap:.2g}"
+    size = f"{100.0 * gap:.2g}%" if gap < 1.0 else f"{gap:.2g} times the optimum"
+    return f"proven within {size} of the optimum" if gap < 1.0 else f"proven within {size}"
+
 
 def certificate_of(
     primal: float, primal_error: float, dual: float, dual_error: float, floor: float | None = None

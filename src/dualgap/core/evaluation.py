@@ -125,6 +125,19 @@ class EvaluationPass:
         return Partial(merged(left.sums, right.sums), left.moment, lost, error)
 
 
+@dataclass(frozen=True, eq=False)
+class SlopesPass(EvaluationPass):
+    """The evaluation of a model, and of the duals that its own scores ask for, ``beta_i = -phi'(score_i)``:
+    they are written into ``beta`` as rows go by.
+    """
+
+    def sums(self, part: Part, scores: Floats, moment: Floats) -> Sums:
+        """The duals of these rows, and then what `EvaluationPass.sums` does."""
+        assert self.beta is not None
+        _fill_duals(part.batch, self.loss, self.model, self.beta[part.span])
+        return super().sums(part, scores, moment)
+
+
 class StreamingEvaluation:
     """An evaluation during a pass that reads all rows for another purpose, a chunk at a time, in their order.
 
@@ -253,6 +266,15 @@ def _evaluate(
         mass,
         lengths,
     )
+
+
+@kernel
+def _fill_duals(batch: Batch, loss: Any, model: Linear, beta: Floats) -> None:
+    """``beta_i = -phi'(<w, x_i> + b, y_i)``."""
+    rows, y, _, _ = batch
+    w, b, _ = model
+    for i in range(y.shape[0]):
+        beta[i] = -loss.derivative(y[i], rows.dot(i, w) + b)
 
 
 @kernel

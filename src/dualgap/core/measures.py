@@ -35,3 +35,38 @@ def break_even(positive: Any, scores: Floats, weight: Floats | None = None) -> f
     taken = np.append(0.0, np.cumsum(share[order])[ends])
     found = np.append(0.0, np.cumsum(np.where(positive, share, 0.0)[order])[ends])
     return float(np.interp(found[-1], taken, found) / found[-1])
+
+
+def threshold_for(
+    positive: Any,
+    scores: Floats,
+    weight: Floats | None = None,
+    *,
+    precision: float | None = None,
+    recall: float | None = None,
+) -> float:
+    """The threshold above which scores count as positive: the break-even point, where as much is taken as is
+    positive; or the lowest one with a precision of at least so much, or the highest one with such a recall.
+
+    It lies midway between two scores. NaN if no row is positive or no threshold has the precision.
+    """
+    share = np.ones(scores.size) if weight is None else weight
+    total = share[positive].sum()
+    if not total:
+        return float("nan")
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), scores.size - 1)  # ties are taken together
+    taken = np.cumsum(share[order])[ends]
+    found = np.cumsum(np.where(positive, share, 0.0)[order])[ends]
+    if precision is not None:
+        fitting = np.flatnonzero(found >= precision * taken)
+        if not fitting.size:
+            return float("nan")
+        cut = fitting[-1]
+    elif recall is not None:
+        cut = np.flatnonzero(found >= recall * total)[0]
+    else:
+        cut = np.argmin(np.abs(taken - total))
+    values = scores[order][ends]
+    below = values[cut + 1] if cut + 1 < values.size else values[cut] - 2.0
+    return float(0.5 * (values[cut] + below))

@@ -29,7 +29,15 @@ from .certificate import Certificate as Certificate
 from .certificate import Form as Form
 from .compensated import CompensatedPass
 from .evaluation import Evaluation as Evaluation
-from .evaluation import EvaluationPass, Partial, add_rows, loss_at_zero, losses_at_zero, total_loss
+from .evaluation import (
+    EvaluationPass,
+    Partial,
+    SlopesPass,
+    add_rows,
+    loss_at_zero,
+    losses_at_zero,
+    total_loss,
+)
 from .evaluation import Intercept as Intercept
 from .evaluation import Point as Point
 from .geometry import DualGeometry, PrimalGeometry
@@ -52,7 +60,7 @@ class Problem(Regularised):
         if far.any():
             raise InputError(f"y[{first + int(np.argmax(far))}] is beyond 1e100; rescale the targets")
         if self.loss.task == "classification":
-            wrong = np.abs(y) != 1.0
+            wrong = np.abs(y.real) != 1.0
             if wrong.any():
                 bad = int(np.argmax(wrong))
                 raise InputError(
@@ -108,6 +116,8 @@ class Problem(Regularised):
         if not self.bias.free:
             return False
         low, high = self._target_range()
+        if self.loss.offset:
+            return low == high  # one class only: a large b leaves no loss
         b, slack = 0.5 * low + 0.5 * high, 8.0 * UNIT * (abs(low) + abs(high))  # more than b errs by
         fits = self.loss.value(low, b + slack) == self.loss.value(high, b - slack) == 0.0
         return low == high or fits
@@ -120,7 +130,7 @@ class Problem(Regularised):
             return min(present), max(present)
 
         def visit(part: Part) -> tuple[float, float]:
-            y = part.batch.y[part.batch.weight > 0.0]
+            y = part.batch.y[part.batch.weight > 0.0].real
             return float(y.min(initial=np.inf)), float(y.max(initial=-np.inf))
 
         return self.source.reduce(visit, lambda a, b: (min(a[0], b[0]), max(a[1], b[1])))
@@ -137,6 +147,9 @@ class Problem(Regularised):
     def _pass(self, point: Point, beta: Floats | None, compensated: bool) -> EvaluationPass:
         kind = CompensatedPass if compensated else EvaluationPass
         return kind.of(self.loss, point.w, point.b, beta)
+
+    def _slopes_pass(self, point: Point) -> EvaluationPass:
+        return SlopesPass(self.loss, EvaluationPass.of(self.loss, point.w, point.b, None).model, point.beta)
 
     def feasible(self, beta: Floats) -> Floats:
         """A dual point that satisfies the constraint of a free bias: beta itself for every other kind."""

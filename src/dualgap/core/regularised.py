@@ -202,7 +202,16 @@ class Regularised(ABC):
 
     def streaming_evaluation(self, point: Point, *, compensated: bool = False) -> StreamingEvaluation:
         """The evaluation of a point by a pass that reads all rows for another purpose."""
-        evaluating = self.evaluation_pass(point, compensated=compensated)
+        return self._streaming(point, self.evaluation_pass(point, compensated=compensated))
+
+    def streaming_slopes(self, w: Floats, b: Any) -> StreamingEvaluation:
+        """The evaluation of a model and of the duals that its own scores ask for, minus the derivatives of
+        their losses, by such a pass; ``point.beta`` is complete when the pass is.
+        """
+        point = Point(w, b, np.zeros((self.source.n, *self.scores_per_row)))
+        return self._streaming(point, self._slopes_pass(point))
+
+    def _streaming(self, point: Point, evaluating: EvaluationPass) -> StreamingEvaluation:
         scores = evaluating.blank(0)
 
         def conclude(whole: Partial) -> Evaluation:
@@ -213,6 +222,10 @@ class Regularised(ABC):
     @abstractmethod
     def _pass(self, point: Point, beta: Floats | None, compensated: bool) -> EvaluationPass:
         """The pass over the rows for a model and a feasible dual point."""
+
+    @abstractmethod
+    def _slopes_pass(self, point: Point) -> EvaluationPass:
+        """The pass over the rows for a model and the duals that follow from its scores."""
 
     @abstractmethod
     def _evaluation(

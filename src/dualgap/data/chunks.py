@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runtime.arrays import Floats, canonical
 from ..runtime.errors import InputError
-from .rows import CSR, Batch, Dense, Rows, as_matrix, squared_lengths, squares
+from .rows import Batch, Dense, Rows, sparse_rows, squared_lengths, squares
 from .sources import Part, View, check_weights, digest_of
 from .words import Names
 
@@ -30,7 +30,7 @@ AHEAD = 3  # chunks that may wait to be taken
 class Chunk(NamedTuple):
     """A contiguous batch of rows as a feed loads it; ``y`` are its labels, or codes for them (`Origin`)."""
 
-    rows: CSR
+    rows: Rows
     y: Floats
     weight: Floats | None  # None: 1 each
     span: slice
@@ -59,6 +59,8 @@ class Feed(Protocol):
     @property
     def value_bytes(self) -> int: ...
     @property
+    def dense_bytes(self) -> int: ...  # of an entry of dense rows, as they are held; 0 where rows are sparse
+    @property
     def labels(self) -> list[tuple[float, float]] | None: ...  # or codes, with total weights, if they are few
     @property
     def total_weight(self) -> float: ...  # and those of labels: within two units (see `sums.Total`)
@@ -80,7 +82,6 @@ class OnDisk:
     """A source whose rows are not all in memory. Labels become targets as chunks are loaded."""
 
     in_memory = False
-    threads = 1
 
     def __init__(
         self,
@@ -90,7 +91,9 @@ class OnDisk:
         memory_budget: int | None,
         d: int | None = None,
         models: int = 1,
+        threads: int = 1,
     ) -> None:
+        self.threads = threads  # for what solvers do with rows that are in memory; reading has its own
         self.models = models  # that are trained at once, each with its share of a budget
         self.feed, self.targets, self.memory_budget = feed, targets, memory_budget
         # of targets that come by for the first time
@@ -132,7 +135,8 @@ class OnDisk:
     @staticmethod
     def _not_in_memory() -> InputError:
         return InputError(
-            "this solver needs all rows in memory; cached-loops, block and selective-block do not"
+            "this solver needs all rows in memory; cached-loops, block, selective-block, streamed-newton and "
+            "joint-block do not"
         )
 
     @property
@@ -280,6 +284,7 @@ class FromMemory:
     name = "memory"
     origin = Origin()
     steady = True
+    dense_bytes = 0
 
     def __init__(self, source: View, rows: int | None = None) -> None:
         self._source = source
@@ -296,19 +301,11 @@ class FromMemory:
         """Views of the arrays, or a sparse copy of dense rows."""
         source = self._source
         span = slice(k * self._step, min((k + 1) * self._step, self.n))
-        return Chunk(_sparse(source.rows, span), source.y[span], source.weight[span], span)
+        return Chunk(
+            sparse_rows(source.rows, span.start, span.stop), source.y[span], source.weight[span], span
+        )
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:
         """Labels and weights of a chunk."""
         chunk = self.load(k, False)
         return chunk.y, chunk.weight
-
-
-def _sparse(rows: Rows, span: slice) -> CSR:
-    if isinstance(rows, CSR):
-        return CSR(rows.values, rows.columns, rows.starts[span.start : span.stop + 1])
-    matrix = as_matrix(rows, rows.matrix.shape[1])[span]
-    n, d = matrix.shape
-    columns = np.tile(np.arange(d, dtype=np.uint32), n)
-    values = canonical(matrix, np.promote_types(matrix.dtype, np.float32)).reshape(-1)
-    return CSR(values, columns, np.arange(0, n * d + 1, d, dtype=np.int64))

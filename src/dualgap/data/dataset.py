@@ -8,7 +8,7 @@ columns, checks their names and leaves labels as they are. No other module decid
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ from .labels import (
     targets_of,
     words_of,
 )
-from .memory import check_width, streaming_budget, streaming_note, training_bytes
+from .memory import CLASS_BYTES, check_width, streaming_budget, streaming_note, training_bytes
 from .scaling import fitted
 from .schema import Schema
 from .sources import View, view
@@ -136,6 +136,8 @@ def open_data(spec: DataSpec, task: str, schema: Schema | None = None) -> Datase
         size = _training_bytes(derived_feed(feed, None, spec.expansion))
         if (spec.scale if schema is None else schema.scaling) is not None:
             size += 8 * feed.nnz  # the scaled values; the others stay
+        if task == "classes" and feed.labels is not None:
+            size += CLASS_BYTES * feed.n * len(feed.labels)
         budget = None if spec.in_memory else streaming_budget(size, spec.memory_budget)
         if budget is not None or spec.in_memory is False:
             return _on_disk(spec, task, schema, feed, budget)
@@ -209,7 +211,7 @@ def _table(spec: DataSpec, schema: Schema | None, feed: Feed | None) -> Table:
 
 def _training_bytes(feed: Feed) -> int:
     if isinstance(feed, DenseFeed):
-        return training_bytes(feed.n, feed.d, feed.nnz, feed.held_bytes, 0)
+        return training_bytes(feed.n, feed.d, feed.nnz, feed.dense_bytes, 0)
     return training_bytes(feed.n, feed.d, feed.nnz, feed.value_bytes)
 
 
@@ -248,6 +250,15 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
     """Rows that stay on disk."""
     if spec.columns.n_features is not None or spec.columns.zero_based != "auto":
         raise InputError(f"{feed.name}: a store knows its columns; leave --n-features and --zero-based out")
+    sets, known = None, None if schema is None else schema.labels
+    if isinstance(feed, DenseFeed) and is_label_matrix(spec.y):
+        if task != "multilabel":
+            raise InputError(
+                f"{feed.name}: a matrix of labels is for dualgap.one_vs_rest, a model for each label"
+            )
+        matrix = spec.y, None, feed.name
+        sets = known.for_rows(*matrix) if isinstance(known, LabelSets) else LabelSets.of_rows(*matrix)
+        feed = feed.with_labels(sets.set_numbers(spec.y, None))
     scaling = spec.scale if schema is None else schema.scaling
     if isinstance(scaling, str):
         scaling = fitted(scaling, (table.X for table in scan_feed(feed)), feed.d)
@@ -255,25 +266,24 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
     size = _training_bytes(grown)
     notes = () if budget is None else (streaming_note(grown.name, size, budget),)
     zero_based, names, digests, label_names = feed.origin
+    if schema is not None:
+        schema.check_columns(feed.name, names)
     if task != "multilabel" and schema is None:
         refuse_sets(label_names, feed.name)
     if task == "regression":
         refuse_words(label_names, feed.name)
-    if is_label_matrix(spec.y):
-        raise InputError(
-            f"{feed.name}: a matrix of labels goes with rows in memory (give more of it, or in_memory=True); "
-            "from disk, train label by label"
-        )
     if task == "multilabel":
-        sets, targets = sets_of_feed(feed, None if schema is None else schema.labels)
+        targets: Callable[[Floats], Floats] = _as_they_are
+        if sets is None:
+            sets, targets = sets_of_feed(feed, known)
         columns = feed.d, zero_based, names
         schema = schema or Schema(*columns, spec.expansion, scaling=scaling)
-        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width)
+        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width, threads=spec.threads)
         return Dataset(source, schema._replace(labels=sets), spec, notes, None, digests)
     if schema is not None:
         schema.check_labels(feed.name, None if feed.labels is None else classes_of(feed))
         targets = targets_of(schema.labels, label_names)
-        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width)
+        source = OnDisk(grown, targets, memory_budget=budget, d=schema.width, threads=spec.threads)
         return Dataset(source, schema, spec, notes, None, digests)
     labels = None
     if task == "classification":
@@ -283,7 +293,13 @@ def _on_disk(spec: DataSpec, task: str, schema: Schema | None, feed: Feed, budge
         labels = several.several(np.array(classes_of(feed)), feed.name, feed.n)
     targets = targets_of(labels, label_names)
     found = Schema(feed.d, zero_based, names, spec.expansion, labels, scaling=scaling)
-    return Dataset(OnDisk(grown, targets, memory_budget=budget), found, spec, notes, None, digests)
+    return Dataset(
+        OnDisk(grown, targets, memory_budget=budget, threads=spec.threads), found, spec, notes, None, digests
+    )
+
+
+def _as_they_are(labels: Floats) -> Floats:
+    return labels
 
 
 def _targets(spec: DataSpec, task: str, schema: Schema | None, table: Table) -> tuple[Labels | None, Any]:

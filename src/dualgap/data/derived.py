@@ -12,7 +12,7 @@ from ..runtime.checks import shown
 from ..runtime.errors import InputError
 from .chunks import Chunk, Feed
 from .features import Expanded, Expansion
-from .rows import CSR
+from .rows import CSR, sparse_rows
 from .scaling import Scaling, fitted
 from .sources import Stored, View, view
 
@@ -21,6 +21,7 @@ class ScaledFeed:
     """A feed whose rows are scaled as they are read."""
 
     value_bytes = 8
+    dense_bytes = 0
 
     def __init__(self, feed: Feed, scaling: Scaling) -> None:
         if scaling.columns is not None and feed.d > scaling.columns.size:
@@ -38,7 +39,7 @@ class ScaledFeed:
     def load(self, k: int, first: bool) -> Chunk:
         """A chunk of the other feed, scaled."""
         chunk = self.inner.load(k, first)
-        rows = chunk.rows
+        rows = sparse_rows(chunk.rows, 0, chunk.y.size)
         values = self.scaling.values(*rows)
         part = slice(int(rows.starts[0]), int(rows.starts[-1]))
         starts = canonical(rows.starts - rows.starts[0], np.int64)

@@ -24,7 +24,7 @@ from ..runtime.checks import shown, whole
 from ..runtime.errors import InputError
 from ..runtime.jit import kernel
 from .chunks import AHEAD, Chunk, Feed
-from .rows import CSR, as_csr, row_count
+from .rows import CSR, as_csr, row_count, sparse_rows
 
 BITS = 20
 _TARGET = 1_000_000  # bytes of a chunk after it has grown
@@ -181,6 +181,8 @@ def sequences(texts: Sequence[str]) -> Any:
 class Expanded:
     """A feed whose rows are expanded as they are read; its chunks are parts of the other feed's chunks."""
 
+    dense_bytes = 0
+
     def __init__(self, feed: Feed, expansion: Expansion) -> None:
         self.inner, self.expansion = feed, expansion
         self.origin = feed.origin
@@ -189,7 +191,7 @@ class Expanded:
         self.d, self.steady = expansion.width(feed.d), feed.steady
         sample = feed.load(0, True)
         head = min(200, sample.y.size)
-        rows = CSR(sample.rows.values, sample.rows.columns, sample.rows.starts[: head + 1])
+        rows = sparse_rows(sample.rows, 0, head)
         grown = expansion.apply(rows, feed.d)
         self.value_bytes = grown.values.itemsize
         each = grown.values.size / head
@@ -209,7 +211,7 @@ class Expanded:
         chunk = self._last[1]
         n = chunk.y.size
         here = slice(n * part // self._parts, n * (part + 1) // self._parts)
-        rows = CSR(chunk.rows.values, chunk.rows.columns, chunk.rows.starts[here.start : here.stop + 1])
+        rows = sparse_rows(chunk.rows, here.start, here.stop)
         weight = None if chunk.weight is None else chunk.weight[here]
         span = slice(chunk.span.start + here.start, chunk.span.start + here.stop)
         return Chunk(self.expansion.apply(rows, self.inner.d), chunk.y[here], weight, span)

@@ -11,6 +11,7 @@ from ..runtime.errors import InputError
 SHARE = 0.6  # of the free memory that training may take unasked
 # beside the entries: measured with `newton` (122; `dcd` 77) and with `dcd`
 _ROW_BYTES, _COLUMN_BYTES = 130, 64
+CLASS_BYTES = 36  # by a row and a class of a joint model: duals, those of the best point, scores
 _CONTROL_GROUPS = [  # of both versions: folder, limit, what is used, and how much of that is cached files
     ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),

@@ -15,7 +15,7 @@ import numpy as np
 from ..runtime.arrays import Columns, Floats, Offsets, Values, canonical
 from ..runtime.errors import InputError
 from ..runtime.jit import kernel
-from .rows import CSR
+from .rows import CSR, Rows
 from .sources import Part
 
 SLOT_BYTES = 112  # that a row takes beside its entries, and while others are moved or chosen to leave
@@ -63,7 +63,12 @@ class RowCache:
         return int(self.ids.size)
 
     @property
-    def rows(self) -> CSR:
+    def room(self) -> int:
+        """The number of entries that there is room for."""
+        return int(self.values.size)
+
+    @property
+    def rows(self) -> Rows:
         """The arena; the row of slot s is number 2 s."""
         values, columns = canonical(self.values, self.values.dtype), canonical(self.columns, np.uint32)
         return CSR(values, columns, canonical(self.bounds, np.int64))

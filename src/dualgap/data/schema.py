@@ -59,15 +59,27 @@ class Schema(NamedTuple):
         )
 
     def check_names(self, table: Table) -> Table:
-        """Refuse columns that have other names than those of the training rows."""
-        ours, theirs = self.feature_names, table.feature_names
-        if ours is not None and theirs is not None:
-            for k, (one, other) in enumerate(zip(ours, theirs, strict=False)):
-                if one != other:
-                    raise InputError(
-                        f"{table.path}: column {k} is {other!r} there, and {one!r} in {self.owner}"
-                    )
+        """Refuse columns that have other names than those of the training rows, or are fewer."""
+        self.check_columns(str(table.path), table.feature_names)
         return table
+
+    def check_columns(self, name: str, theirs: tuple[str, ...] | None) -> None:
+        """The same for a file that names its columns; who names all of them has no others, which could be
+        zero.
+        """
+        if theirs is None:
+            return
+        ours = self.feature_names
+        wanted = self.n_columns if ours is None else len(ours)
+        if len(theirs) < wanted:
+            have = "have" if self.owner.endswith("s") else "has"
+            count = f"{len(theirs)} column{'s' * (len(theirs) != 1)}"
+            raise InputError(
+                f"{name}: has {count}, and {self.owner} {have} {wanted}; they must be equally many"
+            )
+        for k, (one, other) in enumerate(zip(ours or (), theirs, strict=False)):
+            if one != other:
+                raise InputError(f"{name}: column {k} is {other!r} there, and {one!r} in {self.owner}")
 
     def targets(self, table: Table) -> Floats:
         """The targets of rows of a file: -1 and +1 for two classes, the numbers of their classes for more,

@@ -18,7 +18,7 @@ class Shared:
         self.name, self.n, self.d, self.nnz = feed.name, feed.n, feed.d, feed.nnz
         self.value_bytes, self.labels, self.chunks = feed.value_bytes, feed.labels, feed.chunks
         self.total_weight, self.epoch_size, self.steady = feed.total_weight, feed.epoch_size, feed.steady
-        self.origin = feed.origin
+        self.origin, self.dense_bytes = feed.origin, feed.dense_bytes
         self.chunk_bytes = feed.chunk_bytes // runs  # they share what has been read
         self.loads = 0  # chunks that were really read
         self._kept: dict[int, Future[Chunk]] = {}

@@ -149,14 +149,14 @@ class View:
         stored = [self.rows.matrix] if isinstance(self.rows, Dense) else [self.rows.values, self.rows.columns]
         return digest_of((self.n, self.d, self.nnz), [*stored, self.y, self.weight, self.squared_norms])
 
-    @property
+    @cached_property
     def batch(self) -> Batch:
         """All rows."""
         return Batch(self.rows, self.y, self.weight, self.squared_norms)
 
     def with_targets(self, y: Any) -> View:
         """The same rows and weights with other targets."""
-        return replace(self, y=canonical(_vector(y, "y", self.n), np.float64))
+        return replace(self, y=canonical(vector(y, "y", self.n), np.float64))
 
     def with_weight(self, weight: Any) -> View:
         """The same rows and targets with other weights; a row of weight 0 is absent."""
@@ -233,7 +233,7 @@ def view(X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1) -> View
         raise InputError(f"X has no rows (shape {(n, d)}); there is nothing to train on")
     if d == 0:
         raise InputError(f"X has 0 features (shape {(n, d)}); at least 1 is needed")
-    target = _vector(y, "y", n)
+    target = vector(y, "y", n)
     weight = np.ones(n) if sample_weight is None else _weights(sample_weight, n)
     return View(data, canonical(target, np.float64), canonical(weight, np.float64), threads)
 
@@ -254,14 +254,15 @@ def check_weights(weight: Floats, name: str, first: int = 0) -> None:
 
 
 def _weights(values: Any, n: int) -> Floats:
-    weight = _vector(values, "sample_weight", n)
+    weight = vector(values, "sample_weight", n)
     check_weights(weight, "sample_weight")
     if not weight.any():
         raise InputError("all sample weights are zero; at least one row must have a positive weight")
     return weight
 
 
-def _vector(values: Any, name: str, n: int) -> Floats:
+def vector(values: Any, name: str, n: int) -> Floats:
+    """One finite float64 a row, or an error that names the array."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise InputError(

@@ -7,7 +7,11 @@ from typing import Any
 from ..core.certificate import Certificate, excess
 from ..data.scales import advice
 
+# how a run may end above its tolerance because a user said so: no warning then
+ASKED_FOR = ("callback", "early", "interrupted")
+
 _REMEDIES = {
+    "time_limit": "raise time_limit, loosen tol or take a smaller C",
     "max_epochs": "raise max_iter (now {max_iter:g}), loosen tol or take a smaller C",
     "rounding": "loosen tol: float64 cannot prove a smaller gap here",
     "not separable": "take a finite C: no hyperplane separates the classes",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from numbers import Integral
+from functools import lru_cache
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..api import fit
-from ..core.losses import LOSSES, Loss, make_loss
+from ..core.losses import Loss, every_loss, make_loss
 from ..runtime.arrays import Floats
 from ..runtime.checks import number, shown
 from ..runtime.errors import InputError, nearest
@@ -32,6 +34,8 @@ def thread_count(n_jobs: Any) -> int:
 
 def seed_of(random_state: Any) -> int:
     """A seed drawn from what scikit-learn takes for a ``random_state``."""
+    if type(random_state) is int and 0 <= random_state < 2**32:
+        return _first_draw(random_state)
     try:
         generator = check_random_state(random_state)
     except ValueError:
@@ -41,11 +45,25 @@ def seed_of(random_state: Any) -> int:
     return int(generator.randint(np.iinfo(np.int32).max))
 
 
-def loss_for(spec: str | Loss, task: str, estimator: str) -> Loss:
-    """A loss, which must be for this task."""
+@lru_cache
+def _first_draw(seed: int) -> int:
+    """What a generator of that seed draws first: making one takes longer than opening a thousand rows."""
+    return int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+
+
+def check_labels(y: Any) -> None:
+    """Refuse targets that are no labels, as scikit-learn does; it need not be asked about whole numbers and
+    words, which takes a while.
+    """
+    if not isinstance(y, np.ndarray) or y.ndim != 1 or y.dtype.kind not in "biuUS":
+        check_classification_targets(y)
+
+
+def loss_for(spec: str | Loss, tasks: tuple[str, ...], estimator: str) -> Loss:
+    """A loss, which must be for one of these tasks."""
     loss = make_loss(spec)
-    if loss.task != task:
-        fitting = sorted(name for name, cls in LOSSES.items() if cls.task == task)
+    if loss.task not in tasks:
+        fitting = sorted(name for name, cls in every_loss().items() if cls.task in tasks)
         raise InputError(
             f"loss {loss.name!r} is for {loss.task}; {estimator} takes one of: {', '.join(fitting)}"
         )
@@ -66,11 +84,14 @@ def options_for(options: dict[str, Any] | None) -> dict[str, Any]:
     return dict(options)
 
 
-def rows_of(estimator: Any, X: Any, y: Any = "no_validation", *, training: bool) -> Any:
+def rows_of(
+    estimator: Any, X: Any, y: Any = "no_validation", *, training: bool, several: bool = False
+) -> Any:
     """X (and y) as scikit-learn validates them, C-ordered or CSR, in float64, float32 or, dense, float16.
 
     Floats stay as they are, and integers of up to 16 bits become float32, which holds them exactly. In
     training the values are left to ``fit`` to check, which names the row and the column of a NaN.
+    ``several``: y may have columns.
     """
     found = validate_data(
         estimator,
@@ -81,17 +102,20 @@ def rows_of(estimator: Any, X: Any, y: Any = "no_validation", *, training: bool)
         dtype="numeric",
         order="C",
         ensure_all_finite=not training,
+        **({"multi_output": several, "y_numeric": False} if training else {}),
     )
-    rows, target = found if training else (found, None)
+    rows, target = found if isinstance(found, tuple) else (found, None)
     if rows.dtype != np.float16:
         rows = rows.astype(np.promote_types(rows.dtype, np.float32), copy=False)
-    return (rows, target) if training else rows
+    return rows if target is None else (rows, target)
 
 
 def weights_of(sample_weight: Any, n: int) -> Floats:
-    """One float64 weight a row; ``fit`` refuses negative ones by name."""
+    """One float64 weight a row, a number being that of all; ``fit`` refuses negative ones by name."""
     if sample_weight is None:
         return np.ones(n)
+    if isinstance(sample_weight, Real):
+        return np.full(n, float(sample_weight))
     try:
         shape = np.asarray(sample_weight).shape
         if shape != (n,):

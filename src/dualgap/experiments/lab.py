@@ -16,6 +16,7 @@ from .. import __version__
 from ..api import fit
 from ..outcome import Outcome
 from ..runtime.writing import replacing
+from ..training.records import Record
 from . import sets
 from .sets import Rows
 
@@ -79,6 +80,15 @@ class Lab:
         """A run of `dualgap.fit`, told of."""
         self.tell(f"{rows.name}: {_shown(arguments)}")
         return fit(rows.X, rows.y, **arguments)
+
+    def own(self, rows: Rows, **arguments: Any) -> Outcome:
+        """A run that no gap ends and that hands back the algorithm's own point, not the best one seen."""
+        return self.fit(rows, tol=0.0, stall=None, output="last", **arguments)
+
+
+def certified(outcome: Outcome) -> list[Record]:
+    """The moments of a run at which a point was evaluated."""
+    return [record for record in outcome.trace if record.kind == "certified"]
 
 
 def _shown(arguments: dict[str, Any]) -> str:

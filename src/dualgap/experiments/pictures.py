@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from .report import Figure, Panel
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D1F")
 BESIDE = 4  # curves, from which on the legend stands beside the axes
 WIDTH, HEIGHT = 5.4, 3.8  # of one panel, in inches
+LINE = 0.22  # of a legend below the panels
 
 
 def _plotting() -> Any:
@@ -25,7 +27,7 @@ def _plotting() -> Any:
     return pyplot
 
 
-def _draw(axes: Any, panel: Panel) -> None:
+def _draw(axes: Any, panel: Panel, *, legend: bool) -> None:
     for number, curve in enumerate(panel.curves):
         axes.plot(
             curve.x,
@@ -45,26 +47,39 @@ def _draw(axes: Any, panel: Panel) -> None:
     if panel.top is not None:
         axes.set_ylim(0.0, panel.top)
     axes.grid(True, which="major", alpha=0.25)
+    if not legend:
+        return
     if len(panel.curves) > BESIDE:  # a legend of so many lines would hide some of them
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     else:
         axes.legend(fontsize=8, framealpha=0.9)
 
 
+def _shared(panels: Sequence[Panel]) -> bool:
+    """Whether one legend, below all panels, says what so many legends beside them would."""
+    names = [([curve.label for curve in panel.curves], list(panel.levels)) for panel in panels]
+    return len(panels) > 1 and len(panels[0].curves) > BESIDE and all(one == names[0] for one in names)
+
+
 def draw(figure: Figure, folder: Path) -> Path:
     """The figure as a file of its name."""
     plotting = _plotting()
     columns = min(len(figure.panels), 2)
+    shared = _shared(figure.panels)
     rows = -(-len(figure.panels) // columns)
+    height = HEIGHT * rows + (LINE * -(-len(figure.panels[0].curves) // columns) if shared else 0.0)
     made, grid = plotting.subplots(
-        rows, columns, figsize=(WIDTH * columns, HEIGHT * rows), squeeze=False, layout="constrained"
+        rows, columns, figsize=(WIDTH * columns, height), squeeze=False, layout="constrained"
     )
     for number in range(rows * columns):
         axes = grid[number // columns][number % columns]
         if number < len(figure.panels):
-            _draw(axes, figure.panels[number])
+            _draw(axes, figure.panels[number], legend=not shared)
         else:
             axes.set_axis_off()
+    if shared:
+        handles, labels = grid[0][0].get_legend_handles_labels()
+        made.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=columns)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{figure.name}.png"
     made.savefig(path, dpi=110)

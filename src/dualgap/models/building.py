@@ -26,13 +26,15 @@ def model_of(
     date: str | None = None,
     duals: bool = True,
     identify: bool = True,
+    offsets: bool = False,
 ) -> Model:
     """A model of two classes, of regression or of K classes at once from one result; of K classes, each
     against the rest, from K of them, in their order.
 
     ``data`` are the rows as they were opened; with K classes their targets are the numbers of the classes.
     ``C`` is the parameter as the user gave it, free of rounding. ``duals=False`` leaves the dual variables
-    out, ``identify=False`` what the training rows are known by, which takes a pass over them.
+    out, ``identify=False`` what the training rows are known by, which takes a pass over them. ``offsets``
+    says that the training rows had some.
     """
     import numpy as np
     import scipy.sparse as sp
@@ -45,7 +47,7 @@ def model_of(
     dual: Any = None
     if duals:
         dual = sp.vstack([sp.csr_array(dual_point(result)) for result in found], format="csr")
-    rows = _trained_on(data, problem, len(found)).identity() if identify else None
+    rows = _trained_on(data, problem, len(found), offsets).identity() if identify else None
     expansion = schema.expansion
     return Model(
         coef=np.vstack([result.coef for result in found]),
@@ -63,6 +65,7 @@ def model_of(
         n_inputs=None if expansion is None else schema.n_columns,
         scale=None if schema.scaling is None else schema.scaling.name,
         scale_columns=None if schema.scaling is None else schema.scaling.columns,
+        offsets=offsets,
         auto_reason=auto_reason,
         data_name=None if path is None else path.name,
         trained=date,
@@ -90,6 +93,7 @@ def _task(labels: Labels | None) -> str:
 def stated(loss: Loss, bias: Bias, solver: AnySolver) -> dict[str, Any]:
     """The fields of a model that say what was minimised, and by whom."""
     from ..core.losses import parameters_of
+    from ..core.losses.offsets import without_offsets
     from ..solvers.exact_bias import ExactBiasSolver
 
     own: Any = solver.inner if isinstance(solver, ExactBiasSolver) else solver
@@ -97,7 +101,7 @@ def stated(loss: Loss, bias: Bias, solver: AnySolver) -> dict[str, Any]:
     return {
         "task": loss.task,
         "loss": loss.name,
-        "loss_parameters": parameters_of(loss),
+        "loss_parameters": parameters_of(without_offsets(loss)),
         "bias": bias.kind,
         "rho": rho_of(bias),
         "solver": own.name,
@@ -118,14 +122,16 @@ def known_by(rows: RowIdentity, dual: Any) -> dict[str, Any]:
     }
 
 
-def _trained_on(data: Dataset, problem: Problem, models: int) -> Dataset:
-    """The data with the weights that training gave their rows: some may have been held out."""
+def _trained_on(data: Dataset, problem: Problem, models: int, offsets: bool) -> Dataset:
+    """The data with the weights that training gave their rows: some may have been held out. Offsets are no
+    part of the rows.
+    """
     from ..data.chunks import OnDisk
     from ..data.sources import View
 
     source = problem.source
     assert isinstance(source, View | OnDisk)
-    if models == 1:
+    if models == 1 and not offsets:
         return data._replace(source=source)
     whole = data.source
     return data if isinstance(whole, OnDisk) else data._replace(source=whole.with_weight(source.weight))

@@ -23,6 +23,7 @@ FORMULAS = {  # of the losses, whose classes bring Numba; a test holds that they
     "squared": "scale * (s - y)^2",
     "huber": "(s - y)^2 for residuals up to the threshold, a line beyond it",
     "absolute": "|s - y|",
+    "quantile": "max(quantile (y - s), (1 - quantile) (s - y))",
     "epsilon-insensitive": "max(0, |s - y| - epsilon)",
     "squared-epsilon-insensitive": "max(0, |s - y| - epsilon)^2",
     "multinomial": "ln sum_k exp(s_k - s_y)",
@@ -59,6 +60,7 @@ def objective(model: Model) -> str:
     meaning = FORMULAS.get(model.loss, f"{model.loss!r}, which this version does not know")
     constants = {"C": model.C, **model.loss_parameters}
     norm, score = "|w|^2", "<w, x_i>" if model.bias == "none" else "<w, x_i> + b"
+    score += " + o_i" * model.offsets
     if model.joint:
         norm, score = "|W|^2", score.replace("<w, x_i>", "W x_i")
     if model.bias == "augmented":

@@ -27,6 +27,7 @@ from ..runtime.headers import (
     one_of,
 )
 from ..runtime.npy import Layout
+from ..runtime.sizes import check_unpacked
 
 _LABEL = Kind(
     lambda value: value is None or type(value) is bool or is_number(value) or TEXT.holds(value),
@@ -49,6 +50,15 @@ _PROOF = {
     "steps": Optional(WHOLE),  # the visits of version 1
     "seconds": NOT_NEGATIVE,
 }
+_CUT = dict.fromkeys(("step", "zeta", "zeta_error", "constant", "error"), NUMBER)
+_REGION = {
+    "radius": EXTENDED,
+    "rho": NOT_NEGATIVE,
+    "free": FLAG,
+    "intercept": Each(NUMBER),
+    "below": Optional(Each(_CUT)),
+    "above": Optional(Each(_CUT)),
+}
 _FIELDS = {
     "format": TEXT,
     "version": COUNT,
@@ -62,6 +72,8 @@ _FIELDS = {
     "classes": Optional(Each(_LABEL)),
     "class_weight": Optional(Each(NOT_NEGATIVE)),
     "absent": Optional(Each(_LABEL)),
+    "offsets": Optional(FLAG),
+    "regions": Optional(Each(_REGION)),
     "proofs": Each(_PROOF),
     "solver": {
         "name": TEXT,
@@ -80,6 +92,7 @@ _FIELDS = {
 }
 _REQUIRED = ("classes", "fingerprint", "zero_based", "feature_names")  # null where there are none
 _DUALS = ("dual_starts", "dual_rows", "dual_values")
+_SPARSE = ("coef_starts", "coef_columns", "coef_values")
 
 
 def check_header(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
@@ -93,14 +106,17 @@ def check_header(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
             raise ValueError(f"proofs.{number} must have visits")
     if max(header["n_samples"], header["n_features"]) > _LARGEST:
         raise ValueError(f"n_samples={header['n_samples']}, n_features={header['n_features']}")
-    _check_arrays(header, arrays)
+    k = _check_arrays(header, arrays)
     _check_columns(header)
     _check_scale(header, arrays)
-    _check_classes(header, arrays["coef"].shape[0])
+    _check_regions(header, arrays, k)
+    _check_classes(header, k)
 
 
-def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
-    """Refuse arrays of other names, types or shapes than those of the model that the header tells of."""
+def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> int:
+    """Refuse arrays of other names, types or shapes than those of the model that the header tells of; the
+    number of rows of coefficients.
+    """
     known = {
         "coef": "<f8",
         "intercept": "<f8",
@@ -108,16 +124,21 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
         "dual_rows": "<i8",
         "dual_values": "<f8",
     }
+    known |= {"centres": "<f8", "directions": "<f8"}
     known |= {"dual_hashes": "<u8", "scale": "<f8", "held_rows": "<i8", "held_hashes": "<u8"}
+    known |= {"coef_starts": "<i8", "coef_columns": "<i8", "coef_values": "<f8"}
     for name, layout in arrays.items():
         if name not in known:
             raise ValueError(f"it has an array {shown(name)}, which is not known")
         if layout.dtype.str != known[name]:
             raise ValueError(f"{name} is of type {layout.dtype.str}, and must be {known[name]}")
     present = [name for name in _DUALS if name in arrays]
-    if not {"coef", "intercept"} <= arrays.keys() or present not in ([], list(_DUALS)):
+    weights = [name for name in ("coef", *_SPARSE) if name in arrays]
+    sound = weights in (["coef"], list(_SPARSE)) and "intercept" in arrays
+    if not sound or present not in ([], list(_DUALS)):
         raise ValueError(f"of its arrays it has only {', '.join(arrays)}")
-    coef, d, proofs = arrays["coef"].shape, header["n_features"], len(header["proofs"])
+    d, proofs = header["n_features"], len(header["proofs"])
+    coef = arrays["coef"].shape if "coef" in arrays else _sparse_shape(arrays, d)
     k = coef[0] if coef else 0
     expected = 1 if header["task"] == "classes" else k
     if k == 0 or coef != (k, d) or arrays["intercept"].shape != (k,) or proofs not in (0, expected):
@@ -135,6 +156,32 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, Layout]) -> None:
         shape != held[0] or len(shape) != 1 for shape in held
     ):
         raise ValueError(f"held_rows and held_hashes have the shapes {held}, and must go together")
+    return k
+
+
+def _sparse_shape(arrays: dict[str, Layout], d: int) -> tuple[int, ...]:
+    """The shape of sparse coefficients, whose zeros are made when they are read."""
+    starts, columns, values = (arrays[name].shape for name in _SPARSE)
+    if len(starts) != 1 or starts[0] < 2 or len(values) != 1 or columns != values:
+        raise ValueError(
+            f"coef_starts, coef_columns and coef_values have shapes {starts}, {columns}, {values}"
+        )
+    check_unpacked(16 * values[0] + 8 * starts[0], 8 * (starts[0] - 1) * d)
+    return starts[0] - 1, d
+
+
+def _check_regions(header: dict[str, Any], arrays: dict[str, Layout], k: int) -> None:
+    """Refuse regions that do not go with the proofs, or whose arrays do not go with k rows of ``coef``."""
+    regions, coef = header.get("regions"), (k, header["n_features"])
+    rays = sum(region.get(side) is not None for region in regions or () for side in ("below", "above"))
+    expected = {} if regions is None else {"centres": coef}
+    expected |= {"directions": (rays, coef[1])} if rays else {}
+    found = {name: arrays[name].shape for name in ("centres", "directions") if name in arrays}
+    if found != expected or (regions is not None and len(regions) != len(header["proofs"])):
+        raise ValueError(f"its regions do not go with its proofs: arrays {found}, expected {expected}")
+    each = coef[0] if header["task"] == "classes" else 1
+    if any(len(region["intercept"]) != each for region in regions or ()):
+        raise ValueError("the intercepts of its regions do not go with coef")
 
 
 def _check_columns(header: dict[str, Any]) -> None:

@@ -40,6 +40,7 @@ SUMMARIES = {
     "break_even_micro": "break-even point of all labels together, a threshold for each",
     "break_even_macro_pooled": "precision = recall, both means over labels, one threshold for all",
     "break_even_micro_pooled": "break-even point of all labels together, one threshold for all",
+    "decided": "share of rows whose label no further training can change: the exact optimum has it, too",
     "mse": "mean squared error",
     "mae": "mean absolute error",
     "r2": "share of the variance that is explained",
@@ -88,6 +89,7 @@ def measure(model: Model, spec: DataSpec) -> Measured:
 
         return measure_labels(model, spec)
     schema, k = model.schema, model.coef.shape[0]
+    sure: list[Any] = []
     targets, scores = [np.zeros(0)], [np.zeros(0) if k == 1 else np.zeros((0, k))]
     for table in scan(spec, schema):
         if table.y is None:
@@ -98,6 +100,8 @@ def measure(model: Model, spec: DataSpec) -> Measured:
             )
         targets.append(schema.targets(table))
         scores.append(model.decision_function(table.X))
+        if model.regions is not None and model.classes is not None:
+            sure.append(model.decided(table.X))
     y, found = np.concatenate(targets), np.concatenate(scores)
     if not y.size:
         raise InputError(f"{spec.X}: no rows in it, only blank lines or comments")
@@ -105,17 +109,23 @@ def measure(model: Model, spec: DataSpec) -> Measured:
         return Measured(int(y.size), regression(y, found))
     if k == 1:
         probabilistic = loss_named(model.loss, model.loss_parameters).probabilistic
-        values = classification(y, found, probabilistic=probabilistic)
+        values = classification(y, found, probabilistic=probabilistic) | _decided(sure)
         confusion = confusion_of(codes_of(y), codes_of(found), 2)
         return Measured(int(y.size), values, model.classes, confusion)
     signed = len(model.classes) == 2 and not model.joint
     codes = codes_of(y) if signed else y.astype(np.intp)
     values, per_class = multiclass(codes, found)
+    values |= _decided(sure)
     if model.joint and loss_named(model.loss, model.loss_parameters).probabilistic:
         own = found[np.arange(codes.size), codes]
         values["log_loss"] = float((np.logaddexp.reduce(found, axis=1) - own).mean())
     confusion = confusion_of(codes, codes_of(found), k)
     return Measured(int(y.size), values, model.classes, confusion, per_class)
+
+
+def _decided(sure: list[Any]) -> dict[str, float]:
+    """The share of rows whose label is decided, where the model has bounds."""
+    return {"decided": float(np.concatenate(sure).mean())} if sure else {}
 
 
 def classification(targets: Floats, scores: Floats, *, probabilistic: bool = False) -> dict[str, float]:

@@ -21,6 +21,7 @@ from .scoring import (
     probabilities_of,
     rows_for,
     scores_of,
+    shifted,
 )
 
 if TYPE_CHECKING:  # Numba comes with these, and loading a model to predict does without
@@ -95,7 +96,9 @@ class Model:
     class_weight: tuple[float, ...] | None = None  # factors of the weights of each class's rows
     held_rows: Any = None  # the numbers of rows that were held out of training for validation, if any were,
     held_hashes: Any = None  # and their hashes, with the weights that the data gives them
+    offsets: bool = False  # training rows had offsets, a known part of their scores that is not kept
     absent: tuple[Any, ...] = ()  # labels of training rows that all have weight 0, and are no classes
+    regions: Any = None  # where the optimum lies, for bounds on scores: a Region for each proof, or None
     auto_reason: str = ""  # why ``solver="auto"`` chose this solver
     data_name: str | None = None  # the file of the training rows
     trained: str | None = None  # when training ended, in UTC
@@ -157,8 +160,9 @@ class Model:
         columns = self.n_columns, self.zero_based, self.feature_names
         return Schema(*columns, expansion, labels, "the model", scaling)
 
-    def decision_function(self, X: Any) -> Floats:
-        """``<w, x> + b`` in float64: one number a row, or K of them where there are K classes.
+    def decision_function(self, X: Any, offset: Any = None) -> Floats:
+        """``<w, x> + b`` in float64: one number a row, or K of them where there are K classes; plus the
+        offsets of the rows, if they are given.
 
         X is a matrix, dense or sparse, or what names rows (a path, a Store, a DataSpec), which are then read
         in bounded memory. The rows are as they were before any scaling and expansion.
@@ -169,26 +173,29 @@ class Model:
             spec = X if isinstance(X, DataSpec) else DataSpec(X)
             if isinstance(X, DataSpec) or spec.named:
                 k = self.coef.shape[0]
-                return np.concatenate([np.zeros(0) if k == 1 else np.zeros((0, k)), *self.scores(spec)])
-        return check_finite(self._scored(rows_for(X, self.n_columns)))
+                return shifted(
+                    np.concatenate([np.zeros(0) if k == 1 else np.zeros((0, k)), *self.scores(spec)]), offset
+                )
+        return shifted(check_finite(self._scored(rows_for(X, self.n_columns))), offset)
 
-    def predict(self, X: Any) -> Any:
-        """Labels of rows, as an array; for regression their scores. X is as in ``decision_function``.
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """Labels of rows, as an array; for regression their scores. X and ``offset`` are as in
+        ``decision_function``.
 
         A model of one class against the rest has None for rows of the rest. A multilabel model returns a
         matrix of 0 and 1, with a column for each of ``classes``.
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, offset)
         if self.multilabel:
             return indicators_of(scores)
         return scores if self.classes is None else labels_of(scores, self.classes)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, offset: Any = None) -> Floats:
         """The probabilities of the classes, a column for each of ``classes``, where the loss has them: the
-        logistic and the multinomial loss do. X is as in ``decision_function``.
+        logistic and the multinomial loss do. X and ``offset`` are as in ``decision_function``.
         """
         self.check_probabilistic()
-        return probabilities_of(self.decision_function(X))
+        return probabilities_of(self.decision_function(X, offset))
 
     def check_probabilistic(self) -> None:
         """Refuse a model that has no probabilities."""
@@ -204,12 +211,49 @@ class Model:
                 "classes at once, with loss='multinomial'"
             )
 
+    def decision_bounds(self, X: Any, offset: Any = None) -> tuple[Floats, Floats]:
+        """The least and the greatest score that the exact optimum of the training problem can give each row:
+        proven by the certificate, rounding errors included. X is a matrix, as in ``decision_function``.
+
+        A model from ``outcome.bounded_model``, ``with_bounds`` or ``train --bounds`` has the tightest bounds,
+        which need the training rows once; an intercept that is not regularised has no others.
+        """
+        from .bounding import certified_regions, score_bounds
+
+        low, high = score_bounds(certified_regions(self), self._features(rows_for(X, self.n_columns)))
+        return shifted(low, offset), shifted(high, offset)
+
+    def decided(self, X: Any, offset: Any = None) -> Any:
+        """Which rows have a label that no further training can change: the exact optimum gives the same."""
+        from .bounding import certified_regions, decided
+
+        if self.classes is None:
+            raise InputError("a model for regression has scores, but no labels; see decision_bounds")
+        features = self._features(rows_for(X, self.n_columns))
+        moved = None if offset is None else shifted(np.zeros(features.shape[0]), offset)
+        return decided(certified_regions(self), features, self.multilabel, moved)
+
+    def with_bounds(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Model:
+        """The same model with the tightest bounds on scores, from its training rows in their order, which are
+        verified here.
+        """
+        from .bounding import with_bounds
+
+        return with_bounds(self, _spec(X, y, sample_weight), offset)
+
     def scores(self, spec: DataSpec) -> Iterator[Floats]:
         """The decision values of the rows of a file, some thousands at a time, in bounded memory."""
         from ..data.dataset import scan
 
         for table in scan(spec.to_be_scored(), self.schema):
             yield self._scored(table.X)
+
+    def bounds(self, spec: DataSpec) -> Iterator[Floats]:
+        """``decision_bounds`` of the rows of a file, likewise: two numbers for each score of a row."""
+        from ..data.dataset import scan
+
+        for table in scan(spec.to_be_scored(), self.schema):
+            yield np.stack(self.decision_bounds(table.X), axis=-1).reshape(table.n, -1)
 
     def labels(self, scores: Floats) -> list[Any]:
         """The labels that decision values stand for, as plain Python values, or lists of them (multilabel); a
@@ -239,15 +283,15 @@ class Model:
         name = "r2" if self.classes is None else "subset_accuracy" if self.multilabel else "accuracy"
         return self.evaluate(X, y).values[name]
 
-    def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Verification:
+    def verify(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Verification:
         """Recompute the certificates from the training rows and compare them with the stored ones.
 
-        X is a matrix with its labels y, a path, a DataSpec, or a Dataset opened in this schema. Weights are
-        those given to ``fit``; class weights are applied here.
+        X is a matrix with its labels y, a path, a DataSpec, or a Dataset opened in this schema. Weights and
+        offsets are those given to ``fit``; class weights are applied here.
         """
         from .verification import verify
 
-        return verify(self, _spec(X, y, sample_weight))
+        return verify(self, _spec(X, y, sample_weight), offset)
 
     def identified(self, X: Any, y: Any = None, sample_weight: Any = None) -> Model:
         """The same model with the fingerprints of its training rows, so that it is verified from them in any
@@ -257,11 +301,13 @@ class Model:
 
         return identified(self, _spec(X, y, sample_weight))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, sparse: bool = False) -> None:
+        """Write the model to a file, whole or not at all. With ``sparse`` the file holds only coefficients
+        that are not 0: smaller where most are, as with many classes of text; it is read like any other.
+        """
         from .saving import save_model
 
-        save_model(path, self)
+        save_model(path, self, sparse=sparse)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Model:
@@ -272,13 +318,17 @@ class Model:
 
     def _scored(self, X: Any) -> Floats:
         """The scores of a matrix of rows, which are scaled and expanded if the model was trained so."""
+        return scores_of(self._features(X), self.coef, self.intercept)
+
+    def _features(self, X: Any) -> Any:
+        """Rows scaled and expanded as those of training."""
         features = X if self.expand is None and self.scale is None else self.schema.expand(X)
         if features.shape[1] != self.n_features:
             raise InputError(
                 f"the model's expansion {self.expand} makes {features.shape[1]} columns, and the model has "
                 f"weights for {self.n_features}"
             )
-        return scores_of(features, self.coef, self.intercept)
+        return features
 
 
 def _spec(X: Any, y: Any, weight: Any) -> Any:

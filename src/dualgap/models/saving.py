@@ -5,6 +5,9 @@ array            content
 ===============  ===============================================================================
 ``coef``         float64, shape (k, d): one row for two classes and for regression, else one a class
                  or label
+``coef_starts``  in place of ``coef``, where that was asked for (``sparse``): its nonzeros, as the three
+``coef_columns`` arrays of a CSR matrix of shape (k, d)
+``coef_values``
 ``intercept``    float64, shape (k,)
 ``dual_starts``  the nonzero duals of all k rows, as the three arrays of a CSR matrix of shape
 ``dual_rows``    (k, n); left out where the model was saved without duals
@@ -36,19 +39,26 @@ from ..runtime.archive import read_archive, write_archive
 from ..runtime.errors import InputError
 from .header import check_header
 from .model import Model, Proof
+from .regions import region_arrays, region_fields, regions_from
 
 FORMAT = "dualgap model"
 VERSION = 3
 
 
-def save_model(path: str | os.PathLike[str], model: Model) -> None:
-    """Write a model, whole or not at all."""
+def save_model(path: str | os.PathLike[str], model: Model, *, sparse: bool = False) -> None:
+    """Write a model, whole or not at all; ``sparse``: of its coefficients only those that are not 0."""
     for label in (*(model.classes or ()), *model.absent):
         if label is not None and not isinstance(label, str | int | float):
             raise InputError(
                 f"the label {label!r} is of type {type(label).__name__}; a model file holds numbers and words"
             )
-    arrays = {"coef": np.asarray(model.coef, "<f8"), "intercept": np.asarray(model.intercept, "<f8")}
+    if sparse:
+        coef = sp.csr_array(model.coef)
+        arrays = {"coef_starts": coef.indptr.astype("<i8"), "coef_columns": coef.indices.astype("<i8")}
+        arrays["coef_values"] = coef.data.astype("<f8")
+    else:
+        arrays = {"coef": np.asarray(model.coef, "<f8")}
+    arrays["intercept"] = np.asarray(model.intercept, "<f8")
     if model.dual is not None:
         dual, hashes = sp.csr_array(model.dual), model.dual_hashes
         if not dual.has_sorted_indices:
@@ -64,6 +74,8 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         arrays["held_rows"] = np.asarray(model.held_rows, "<i8")
     if model.held_rows is not None and model.held_hashes is not None:
         arrays["held_hashes"] = np.asarray(model.held_hashes, "<u8")
+    if model.regions is not None:
+        arrays |= region_arrays(model.regions)
     if model.scale_columns is not None:
         arrays["scale"] = np.asarray(model.scale_columns, "<f8")
     write_archive(path, header_of(model), arrays)
@@ -93,6 +105,8 @@ def header_of(model: Model) -> dict[str, Any]:
         "classes": None if model.classes is None else list(model.classes),
         "class_weight": None if model.class_weight is None else list(model.class_weight),
         **({"absent": list(model.absent)} if model.absent else {}),
+        **({"offsets": True} if model.offsets else {}),
+        **({} if model.regions is None else {"regions": region_fields(model.regions)}),
         "proofs": [proof._asdict() for proof in model.proofs],
         "solver": {
             "name": model.solver,
@@ -115,7 +129,7 @@ def header_of(model: Model) -> dict[str, Any]:
 
 def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
     """The model of a header that has been checked."""
-    coef, intercept = arrays["coef"], arrays["intercept"]
+    coef, intercept = _coef(arrays, header["n_features"]), arrays["intercept"]
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise ValueError("coef or intercept holds numbers that are not finite")
     expansion, rows = header.get("expansion") or {}, header.get("rows") or {}
@@ -154,11 +168,27 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         held_rows=_held_rows(arrays, header["n_samples"]),
         held_hashes=arrays.get("held_hashes"),
         absent=tuple(header.get("absent") or ()),
+        offsets=bool(header.get("offsets")),
+        regions=None if header.get("regions") is None else regions_from(header["regions"], arrays),
         auto_reason=solver.get("auto_reason") or "",
         data_name=trained.get("data"),
         trained=trained.get("date"),
         written_by=header["dualgap"],
     )
+
+
+def _coef(arrays: dict[str, Any], d: int) -> Any:
+    """The coefficients, dense however they were saved."""
+    if "coef" in arrays:
+        return arrays["coef"]
+    starts, columns, values = (arrays[f"coef_{name}"] for name in ("starts", "columns", "values"))
+    if starts[0] != 0 or starts[-1] != columns.size or (np.diff(starts) < 0).any():
+        raise ValueError("coef_starts are no offsets into the coefficients")
+    if columns.size and not 0 <= columns.min() <= columns.max() < d:
+        raise ValueError(f"coef_columns names columns beyond the {d} that there are")
+    coef = np.zeros((starts.size - 1, d))
+    coef[np.repeat(np.arange(starts.size - 1), np.diff(starts)), columns] = values
+    return coef
 
 
 def _scale_columns(arrays: dict[str, Any]) -> Any:

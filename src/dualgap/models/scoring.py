@@ -24,6 +24,17 @@ _MANY = 1 << 28  # products of dense rows that take SciPy 0.1 s, which a kernel 
 _CONVERTING = 20  # takes as long as so many
 
 
+def shifted(scores: Floats, offset: Any) -> Floats:
+    """Scores with the offsets of their rows, where they have some."""
+    if offset is None:
+        return scores
+    if scores.ndim != 1:
+        raise InputError("offset= is for one score a row, and the model has one for each class; leave it out")
+    from ..core.offsets import offsets_of
+
+    return scores + offsets_of(offset, scores.shape[0])
+
+
 def scores_of(X: Any, coef: Floats, intercept: Floats) -> Floats:
     """One score a row where ``coef`` has one row, else one a row of X and of ``coef``; all in float64."""
     n, k = int(X.shape[0]), coef.shape[0]

@@ -7,21 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ..core.bias import make_bias
 from ..core.losses import JOINT, Loss, loss_named
-from ..core.problem import AnyProblem, Certificate, Point, make_problem
+from ..core.offsets import with_offsets
+from ..core.problem import Certificate, Point, make_problem
 from ..data.chunks import OnDisk
-from ..data.dataset import Dataset, DataSpec, RowIdentity, open_data, scan
-from ..data.fingerprint import hashes_in_any_order, hashes_in_order, row_hashes, values_by_hash
-from ..data.labels import Labels, shown_label, signs
+from ..data.dataset import Dataset, DataSpec, RowIdentity
+from ..data.fingerprint import hashes_in_any_order, hashes_in_order
+from ..data.labels import shown_label
 from ..data.sources import View
-from ..data.table import joined
-from ..runtime.arrays import Floats
 from ..runtime.errors import InputError
 from .building import known_by
 from .comparison import NOT_TRUE, TRUE, ULP, UNPROVEN, compare, contradiction, gap_covers, inconsistency
+from .rebuilding import against_rest, as_weighted, dual_from_slopes, opened_for, stored_duals
 
 if TYPE_CHECKING:
     from .model import Model
@@ -73,74 +72,32 @@ class Verification(NamedTuple):
         return self.rows is not None
 
 
-def verify(model: Model, data: Any) -> Verification:
+def verify(model: Model, data: Any, offset: Any = None) -> Verification:
     """Recompute the certificates of a model from its training rows: a path, a DataSpec, or a Dataset in its
-    schema.
+    schema; and their offsets, if they had any in training.
     """
     if not model.proofs:
         raise InputError("the model has no certificate, so there is nothing to verify")
+    if model.offsets and offset is None:
+        raise InputError("the training rows had offsets: verify it by Model.verify(X, y, offset=...)")
+    if offset is not None and not model.offsets:
+        raise InputError("offset= is given, and the model was trained without offsets; leave it out")
     faults = [contradiction(model, k) for k in range(len(model.proofs))]
     if any(faults):
         return _verification(model, None, [(NOT_TRUE, fault, None) if fault else _UNSEEN for fault in faults])
     if not isinstance(data, Dataset):
-        data = _opened(model, data if isinstance(data, DataSpec) else DataSpec(data))
-    return _recompute(model, _weighted(model, data))
-
-
-def _as_trained(model: Model, data: Dataset) -> Dataset:
-    """The data with weight 0 for the rows that were held out of training, which are known by their numbers
-    and contents. Data that have others, or these with weight 0 already, are left as they are.
-    """
-    held, source = model.held_rows, data.source
-    if held is None or source.n != model.n_samples:
-        return data
-    if not isinstance(source, View):
-        raise InputError("rows were held out of training: the model is verified with all rows in memory")
-    if model.held_hashes is not None:
-        hashes = row_hashes(data.X, source.y, source.weight)
-        if not np.array_equal(hashes[held], model.held_hashes):
-            found = values_by_hash(hashes, model.held_hashes, np.ones(held.size))
-            held = held[:0] if found is None else np.flatnonzero(found)
-    weight = source.weight.copy()
-    weight[held] = 0.0
-    return data._replace(source=source.with_weight(weight))
+        data = opened_for(model, data if isinstance(data, DataSpec) else DataSpec(data))
+    return _recompute(model, as_weighted(model, data), offset)
 
 
 def identified(model: Model, spec: DataSpec) -> Model:
     """The model with the fingerprints of these rows, once it has been verified from them in their order."""
     nameless = replace(model, fingerprint=None, rows_in_order=None, rows_in_any_order=None, dual_hashes=None)
-    data = _opened(nameless, spec)
+    data = opened_for(nameless, spec)
     found = verify(nameless, data) if nameless.proofs else None
     if found is not None and found.verdict != TRUE:
         raise InputError(f"these are not the training rows, in their order: {found.reason}")
-    return replace(nameless, **known_by(_weighted(model, data).identity(), model.dual))
-
-
-def _opened(model: Model, spec: DataSpec) -> Dataset:
-    """Rows in the schema of a model."""
-    if model.class_weight is not None or model.held_rows is not None:
-        spec = spec._replace(in_memory=True)
-    spec = _without_absent(model, spec) if model.absent else spec
-    task = "one-vs-rest" if model.task == "classification" else model.task
-    return open_data(spec, task, model.schema)
-
-
-def _without_absent(model: Model, spec: DataSpec) -> DataSpec:
-    """The rows in memory, with weight 0 and the label of the first class for those that training left out."""
-    assert model.classes is not None
-    X, y, weight = spec.X, spec.y, spec.weight
-    if spec.named:
-        table = joined(list(scan(spec, model.schema)))
-        X, y, weight = table.X, table.y, table.weight
-    absent, classes = Labels(model.absent), Labels(model.classes)
-    y = np.array(y)
-    out = absent.encode(absent.alike(y)) >= 0
-    first = np.flatnonzero(classes.encode(classes.alike(y)) == 0)
-    if not out.any() or not first.size:
-        return spec
-    y[out] = y[first[0]]
-    weight = np.where(out, 0.0, 1.0 if weight is None else np.asarray(weight))
-    return spec._replace(X=X, y=y, weight=weight, in_memory=None, memory_budget=None)
+    return replace(nameless, **known_by(as_weighted(model, data).identity(), model.dual))
 
 
 def _verification(
@@ -164,26 +121,7 @@ def _verification(
     return Verification(worst.verdict, reason, rows, _duals(model), worst.stored, worst.recomputed, per_class)
 
 
-def _weighted(model: Model, data: Dataset) -> Dataset:
-    """The data with the weights of training: rows held out, class weights applied, if the model has them."""
-    data = _as_trained(model, data)
-    if model.class_weight is None or model.classes is None:
-        return data
-    source = data.source
-    if not isinstance(source, View):
-        raise InputError("the model has class weights: it is verified with all rows in memory")
-    factors = np.array(model.class_weight)
-    return data._replace(source=source.with_weight(source.weight * factors[_codes(model, source.y)]))
-
-
-def _codes(model: Model, targets: Floats) -> Any:
-    """The numbers of the classes that targets stand for."""
-    assert model.classes is not None
-    signed = len(model.classes) == 2 and not model.joint
-    return (targets > 0).astype(np.intp) if signed else targets.astype(np.intp)
-
-
-def _recompute(model: Model, data: Dataset) -> Verification:
+def _recompute(model: Model, data: Dataset, offset: Any) -> Verification:
     """Build the problems anew, evaluate the stored points, and compare."""
     count, n = len(model.proofs), data.source.n
     if n != model.n_samples:
@@ -201,28 +139,14 @@ def _recompute(model: Model, data: Dataset) -> Verification:
         raise InputError(
             "the model was saved without duals: its bound can be recomputed only where all rows fit in memory"
         )
-    found = [_recompute_row(model, k, _against_rest(model, data, k), loss, rows, order) for k in range(count)]
+    found = []
+    for k in range(count):
+        source = against_rest(model, data, k)
+        if offset is None:
+            found.append(_recompute_row(model, k, source, loss, rows, order))
+        else:
+            found.append(_recompute_row(model, k, *with_offsets(source, loss, offset), rows, order))
     return _verification(model, order, found)
-
-
-def _against_rest(model: Model, data: Dataset, k: int) -> View | OnDisk:
-    """The rows with the targets of row k of ``coef``."""
-    source, labels = data.source, data.labels
-    if len(model.proofs) == 1:
-        return source
-
-    def against(targets: Floats) -> Floats:
-        return labels.against(targets, k) if model.multilabel and labels else signs(_codes(model, targets), k)
-
-    if isinstance(source, View):
-        return source.with_targets(against(source.y))
-    targets = source.targets
-    return OnDisk(
-        source.feed,
-        lambda y: against(targets(y)),
-        memory_budget=source.memory_budget,
-        d=source.d,
-    )
 
 
 def _recompute_row(
@@ -236,7 +160,7 @@ def _recompute_row(
         return NOT_TRUE, stated, None
     beta = None
     if model.dual is not None:
-        beta = _stored_duals(model, k, rows, moved=order == ANOTHER)
+        beta = stored_duals(model, k, rows, moved=order == ANOTHER)
         if beta is None:
             return NOT_TRUE, _STRANGE_HASHES, None
     classes = model.coef.shape[0] if model.joint else None
@@ -262,23 +186,6 @@ def _recompute_row(
     if order == UNKNOWN:
         reason += _NO_FINGERPRINT[verdict]
     return verdict, reason, recomputed
-
-
-def _stored_duals(model: Model, k: int, rows: RowIdentity, *, moved: bool) -> Floats | None:
-    """The duals of row k of ``coef``, or of all rows of a joint model, as a column each; None where the rows
-    have moved and some of them are not found.
-    """
-    columns: list[Floats] = []
-    for each in range(model.coef.shape[0]) if model.joint else (k,):
-        part = slice(model.dual.indptr[each], model.dual.indptr[each + 1])
-        if not moved:
-            columns.append(model.dual[[each]].toarray()[0])
-            continue
-        found = values_by_hash(rows.hashes, model.dual_hashes[part], model.dual.data[part])
-        if found is None:
-            return None
-        columns.append(found)
-    return np.stack(columns, axis=1) if model.joint else columns[0]
 
 
 def _other_rows(model: Model) -> str:
@@ -318,27 +225,3 @@ def _order(model: Model, rows: RowIdentity) -> tuple[str | None, str | None]:
             "not",
         )
     return (ANOTHER if found and (model.dual is None or model.dual_hashes is not None) else None), None
-
-
-def dual_from_slopes(problem: AnyProblem, w: Floats, b: Any) -> Floats:
-    """A dual point from a primal one: ``s * beta`` with ``beta_i = -slope of the loss at row i's score``.
-
-    In a joint problem that is a row of K slopes. At the optimum of a smooth loss it is the optimal dual
-    point. Elsewhere D(s beta) is concave in s, every s in [0, 1] is feasible (the set of feasible duals is
-    convex and holds 0), and the best s often makes the bound far better than s = 1. It is always
-    valid, and for losses with kinks always weak.
-    """
-    scores = problem.evaluate(Point(w, b, None)).scores
-    beta: Floats
-    if problem.scores_per_row:
-        beta = problem.slopes(scores)
-    else:
-        pairs = zip(problem.source.y.tolist(), scores.tolist(), strict=True)
-        beta = np.array([-problem.loss.derivative(y, score) for y, score in pairs])
-    nowhere = problem.zero_point()[0]
-
-    def negated_bound(s: float) -> float:
-        return -float(problem.evaluate(nowhere._replace(beta=s * beta)).dual)
-
-    best: Any = minimize_scalar(negated_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-6})
-    return beta if negated_bound(1.0) <= best.fun else float(best.x) * beta

@@ -63,6 +63,7 @@ TYPES = (
     "core/losses/margin.py",
     "core/losses/logistic.py",
     "core/losses/regression.py",
+    "core/losses/offsets.py",
     "core/joint/contract.py",
     "core/joint/losses.py",
     "core/geometry.py",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, NamedTuple
 
 from .checks import shown
@@ -87,19 +88,21 @@ class Option:
             raise InputError(complaint) from None
 
 
-def options_of(cls: type[Any]) -> list[Option]:
+@cache
+def options_of(cls: Any) -> tuple[Option, ...]:
     """The options of a class, in their order; the seed is not one of them, as it is given apart.
 
     Annotations are strings, so they name their types.
     """
-    return [
+    return tuple(
         Option(item.name, str(item.type), item.default, item.metadata["help"], item.metadata["range"])
         for item in fields(cls)
         if "range" in item.metadata and item.name != "seed"
-    ]
+    )
 
 
 def check_options(instance: Any) -> None:
     """Refuse an instance of such a class that has an option out of range."""
-    for item in options_of(type(instance)):
+    cls: Any = type(instance)
+    for item in options_of(cls):
         item.check(getattr(instance, item.name))

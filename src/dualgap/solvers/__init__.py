@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -48,16 +49,23 @@ _HOMES = {
     "accelerated-sdca": "dual.accelerated_sdca.AcceleratedSDCA",
     "joint-dual": "joint.dual.JointDual",
     "joint-newton": "joint.newton.JointNewton",
+    "joint-block": "out_of_core.joint_block.JointBlock",
+    "streamed-newton": "out_of_core.streamed_newton.StreamedNewton",
 }
+
+
+@cache
+def _imported(name: str) -> type[AnySolver]:
+    module, _, cls = _HOMES[name].rpartition(".")
+    found: type[AnySolver] = getattr(import_module(f".{module}", __package__), cls)
+    return found
 
 
 class _Registry(Mapping[str, type[AnySolver]]):
     """Solvers by name. Each is imported when it is first asked for: all of them take a tenth of a second."""
 
     def __getitem__(self, name: str) -> type[AnySolver]:
-        module, _, cls = _HOMES[name].rpartition(".")
-        found: type[AnySolver] = getattr(import_module(f".{module}", __package__), cls)
-        return found
+        return _imported(name)
 
     def __contains__(self, name: object) -> bool:
         return name in _HOMES
@@ -202,6 +210,9 @@ def make_solver(
     if not can_train(cls, loss.name):
         able = names_of(lambda other: can_train(other, loss.name))
         raise InputError(f"solver {name!r} cannot train with the loss {loss.name!r}; these can: {able}")
+    if loss.offset and not cls.capabilities.offsets:
+        able = names_of(lambda other: can_train(other, loss.name) and other.capabilities.offsets)
+        raise InputError(f"solver {name!r} takes no offsets; these do: {able}")
     if not can_have(cls, bias):
         raise _without_bias(name, bias, loss.name)
     package = cls.capabilities.package

@@ -51,7 +51,7 @@ def centred(problem: Problem, centre: float, mu: float) -> Problem:
 def prox_strength(problem: Problem) -> float:
     """How firmly it is held: mu."""
     square = problem.mean_square
-    target = problem.mean(np.square(problem.source.y))
+    target = problem.mean(np.square(np.abs(problem.source.y)))
     strongest = (
         STRONGEST * problem.value_at_zero / target if target > 0.0 and problem.value_at_zero > 0.0 else np.inf
     )

@@ -35,7 +35,8 @@ TRIAL_SHOWN = 0.07  # or this part where the first gap tells if coordinates craw
 GROWTH = 0.5  # and this part of all work before
 MARGIN = 1.5  # the other one must be expected to be so many times cheaper
 MARGIN_BACK = 2.0  # the same for a method that was given up before
-PATIENCE = 2.5  # times what a method of second order is expected to need, before it is doubted
+PATIENCE = 2.5  # times what a method of second order is expected to need, before it is doubted; or once,
+# where a w is known that separates the rows
 FAR = 100.0  # the relative gap from which on a point is no start for a method of second order
 LEAST_SAVED = 3e6  # and to save so many nanoseconds: a change may have to compile something
 
@@ -230,8 +231,9 @@ class Switching(Solver[State]):
         forecast = Forecast.of(problem)
         work = forecast.work(self.active(state).name, state.inner.counts, state.ledger.costs.size + 1)
         state = state._replace(ledger=state.ledger.after(work, gap))
-        own = self._own(forecast, state, gap)
-        other = self._other(forecast, state, gap)
+        few = forecast.margins and separated(problem, news)
+        own = self._own(forecast, state, gap, few)
+        other = self._other(forecast, state, gap, few)
         margin = MARGIN_BACK if state.changes.visits.size else MARGIN
         if own <= margin * other or own - other <= LEAST_SAVED:
             return state
@@ -240,7 +242,7 @@ class Switching(Solver[State]):
             return state
         return self._changed(problem, state, gap, own, other)
 
-    def _own(self, forecast: Forecast, state: State, gap: float) -> float:
+    def _own(self, forecast: Forecast, state: State, gap: float, few: bool) -> float:
         """The work that the method at work has still to do."""
         if state.active == 0:
             costs, gaps, tol = *state.ledger, state.tol
@@ -249,17 +251,17 @@ class Switching(Solver[State]):
             return remaining(costs, gaps, tol)
         spent = float(state.ledger.costs[-1])
         expected = forecast.prior(self.second.name, float(state.ledger.gaps[0]), state.tol)
-        if spent < PATIENCE * expected:
-            return max(expected - spent, 0.0)
         left, done = np.log(gap / state.tol), np.log(float(state.ledger.gaps[0]) / gap)
-        return float(spent * min(1.0, left / done)) if done > 0.0 else spent  # as long again at the most
+        as_seen = float(spent * min(1.0, left / done)) if done > 0.0 else spent  # as long again at the most
+        doubted = spent >= (1.0 if few else PATIENCE) * expected
+        return as_seen if doubted else min(max(expected - spent, 0.0), as_seen)
 
-    def _other(self, forecast: Forecast, state: State, gap: float) -> float:
+    def _other(self, forecast: Forecast, state: State, gap: float, few: bool) -> float:
         """The work that the other one would have to do."""
         if state.active == 1 and state.given_up > 0.0:
             return state.given_up
         name = self.solver(1 - state.active).name
-        return forecast.prior(name, gap, state.tol)
+        return forecast.prior(name, gap, state.tol, few)
 
     def _changed(self, problem: Problem, state: State, gap: float, own: float, other: float) -> State:
         """The other method, from where this one is, if that is anywhere: Newton's method takes more steps
@@ -278,6 +280,13 @@ class Switching(Solver[State]):
             spent=state.spent + float(state.ledger.costs[-1]),
             given_up=own if state.active == 0 else state.given_up,
         )
+
+
+def separated(problem: Problem, news: Evaluation) -> bool:
+    """Whether all rows of positive weight are on the right side, of two classes."""
+    y, weight = problem.source.y, problem.source.weight
+    scores = news.scores + y.imag if np.iscomplexobj(y) else news.scores  # y + i o where rows have offsets
+    return not ((y.real * scores <= 0.0) & (weight > 0.0)).any()
 
 
 class _Opened:

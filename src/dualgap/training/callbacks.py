@@ -1,5 +1,5 @@
 """Callbacks see every record of a run, together with the run itself. The library prints nothing: showing
-progress is theirs.
+progress is theirs (``progress.py``).
 
 A callback is a function of ``(record, run)``. Returning something true ends the run; a sentence becomes the
 reason. A `Callback` can do more: it is told when training begins and when it ends.
@@ -9,14 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Callable
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
-
-from ..runtime.compiling import announced_to
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the command line has callbacks of its own, and shows its help without Numba
     from ..core.problem import Regularised
@@ -78,55 +73,6 @@ def stop_reason(answer: Any) -> Reason | None:
     return (
         Reason("callback", answer if isinstance(answer, str) else "stopped by a callback") if answer else None
     )
-
-
-COMPILING = "compiling (once for this loss and kind of data)"
-
-
-class Progress(Callback):
-    """A line on stderr that follows the run; silent where stderr is no terminal."""
-
-    def __init__(self, tol: float, stream: IO[str] | None = None) -> None:
-        from rich.console import (
-            Console,  # rich is slow to import, and a fit without progress does not need it
-        )
-
-        self.tol = tol
-        self.console = Console(file=stream or sys.stderr)
-        self.live = self.console.is_terminal
-        self._status: Any = None
-        self._listening = ExitStack()
-
-    def begin(self, problem: Regularised, solver: AnySolver, auto_reason: str) -> None:
-        """Show at once that something is going on."""
-        if self.live:
-            self._show("training")
-            self._listening.enter_context(announced_to(partial(self._show, COMPILING)))
-
-    def __call__(self, record: Record, run: Run) -> None:
-        """Show where the run is."""
-        if self.live:
-            self._show(self.describe(record))
-
-    def _show(self, text: str) -> None:
-        if self._status is None:
-            self._status = self.console.status(text, spinner="dots")
-            self._status.start()
-        self._status.update(text)
-
-    def describe(self, record: Record) -> str:
-        """One line about a record."""
-        gap = record.output.relative_gap
-        shown = "unknown" if gap == math.inf else f"{gap:.2e}"
-        asked = f" (asked {self.tol:.2g})" if self.tol > 0 else ""
-        return f"epoch {record.epochs:.1f}  relative gap {shown}{asked}  {record.seconds:.1f} s"
-
-    def close(self, reason: Reason | None) -> None:
-        """Take the line away."""
-        self._listening.close()
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
 
 
 class JsonLines(Callback):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ..core.problem import Certificate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Record:
     """The state of a run at one moment.
 
@@ -37,6 +37,11 @@ class Record:
     measures: dict[str, float]
     solver: str = ""  # at work
     iterations: int | None = None  # batches, pairs...; None: in no proportion to visits
+
+    def __repr__(self) -> str:
+        """In one line: traces are lists of them."""
+        gap = self.output.relative_gap
+        return f"<Record: epoch {self.epochs:.4g}, relative gap {gap:.2g}, {self.seconds:.2g} s>"
 
     @property
     def seconds(self) -> float:

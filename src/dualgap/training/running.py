@@ -18,7 +18,7 @@ from .loop import Loop, Settings
 from .outcome import Result
 from .records import Record
 from .solver import AnySolver
-from .stopping import BROKEN, SIGNALS, Reason, Rules, broken, recalled
+from .stopping import BROKEN, DECIDED, SIGNALS, Reason, Rules, broken, recalled
 
 PATIENCE_AFTER_CTRL_C = 0.5  # seconds: an evaluation that takes longer is not waited for after Ctrl-C
 
@@ -104,7 +104,9 @@ def running(
         certificate=certificate,
         trace=trace,
         reason=reason,
-        converged=certificate.relative_gap <= settings.tol or rules.met(certificate),
+        converged=certificate.relative_gap <= settings.tol
+        or rules.met(certificate)
+        or reason.name == DECIDED,
         solver=solver.at_work(loop.state),
         story=solver.story(problem, loop.state),
         problem=problem,

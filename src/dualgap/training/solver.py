@@ -54,6 +54,7 @@ class Capabilities(NamedTuple):
     """What a solver is made for, known before there are data."""
 
     losses: tuple[str, ...] | None = None  # None: every loss but the hard margin
+    offsets: bool = True  # rows may have offsets; False where kernels multiply labels themselves
     biases: tuple[str, ...] = ("none", "augmented")  # that it handles itself
     moves_bias: bool = False  # with the wrapper `ExactBiasSolver` it can have bias="exact" as well
     package: str | None = None  # an optional package that it needs

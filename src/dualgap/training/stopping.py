@@ -28,6 +28,7 @@ class Reason(NamedTuple):
     message: str
 
 
+DECIDED = "decided"  # the name of the reason that all labels asked about are those of the optimum
 BROKEN = "broken"  # the name of the reason where the data fail
 INTERRUPTED = Reason("interrupted", "interrupted; this is the best model so far")
 TERMINATED = Reason("terminated", "terminated by a signal; this is the best model so far")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import dualgap
 from dualgap.cli import group
@@ -106,8 +107,38 @@ def test_a_matrix_of_labels(folder: Path) -> None:
     assert named.model.evaluate("X.npy", frame).values == named.model.evaluate(array("X"), frame).values
     with pytest.raises(InputError, match=r"X.npy: has 400 rows and the matrix of labels 399"):
         named.model.evaluate("X.npy", frame[:-1])
-    with pytest.raises(InputError, match="a matrix of labels goes with rows in memory"):
-        dualgap.one_vs_rest("X.npy", "Y.npy", in_memory=False)
+    with pytest.warns(UserWarning, match="1 of 4 labels has no positive rows"):
+        streamed = dualgap.one_vs_rest("X.npy", "Y.npy", C=0.1, in_memory=False, tol=1e-4)
+    assert isinstance(streamed.data.source, OnDisk)
+    assert streamed.converged
+    assert streamed.without_positives == [3]
+    for one, other in zip(streamed.outcomes, many.outcomes, strict=True):
+        assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-3)
+    assert (streamed.predict("X.npy") == many.predict("X.npy")).mean() > 0.98
+    assert streamed.model.verify("X.npy", "Y.npy").verdict == "true"
+    with pytest.raises(InputError, match=r"X.npy: has 400 rows and there are 399 labels"):
+        dualgap.one_vs_rest("X.npy", Y[:-1], in_memory=False)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_fault_in_a_row_on_disk_is_told(loss: str, folder: Path) -> None:
+    X = array("X")
+    X[123, 1] = np.nan
+    np.save("N.npy", X)
+    with pytest.warns(ConvergenceWarning, match=r"N.npy: X contains NaN at row 123, column 1; fill or drop"):
+        found = dualgap.fit("N.npy", "y.npy", loss=loss, in_memory=False)
+    assert found.reason.name == "broken"
+
+
+def test_labels_of_validation_rows(folder: Path) -> None:
+    train = ("train", "X.npy", "--labels", "y.npy", "-o", "m.model", "--quiet")
+    assert run(*train, "--validation", "X.npy", "--validation-labels", "y.npy") == 0
+    with pytest.raises(InputError, match=r"--validation X.npy: an array of rows has no labels; add them"):
+        run(*train, "--validation", "X.npy")
+    with pytest.raises(InputError, match=r"--validation-labels y.npy is for --validation; add that"):
+        run(*train, "--validation-labels", "y.npy")
+    pair = dualgap.fit("X.npy", "y.npy", validation=("X.npy", "y.npy"))
+    assert "validation" in pair.trace[-1].measures
 
 
 def test_memory_maps_are_used_as_they_are_and_streamed_where_they_must_be(folder: Path) -> None:

@@ -13,7 +13,7 @@ from dualgap.core.losses import LOSSES, make_loss
 from dualgap.core.problem import Problem
 from dualgap.data.sources import view
 from dualgap.runtime.errors import InputError
-from dualgap.solvers.second_order.direct import Hessians
+from dualgap.solvers.second_order.direct import Hessians, Residual
 from dualgap.solvers.second_order.interior_point import InteriorPoint
 
 PIECEWISE = InteriorPoint.capabilities.losses
@@ -79,15 +79,33 @@ def test_equations_by_rows_and_by_columns_agree(strength: float) -> None:
     X, h, t = rng.normal(size=(7, 5)), rng.uniform(0.1, 2.0, size=7), rng.normal(size=7)
     h[2] = 0.0
     lift, ridge = float(strength < np.inf), np.append(np.full(5, 0.4), strength if strength < np.inf else 1.0)
-    slope = rng.normal(size=6) * np.append(np.ones(5), lift)
+    m, away = rng.normal(size=7), rng.normal(size=6)
     Z = np.column_stack([X, np.full(7, lift)])
-    right = Z.T @ (h * t) - slope
-    expected = np.linalg.solve(np.diag(ridge) + Z.T @ (h[:, None] * Z), right)
+    H, right = np.diag(ridge) + Z.T @ (h[:, None] * Z), Z.T @ (h * t + m) - ridge * away
+    expected = np.linalg.solve(H, right)
+    if lift == 0.0:
+        expected[-1] = -away[-1]
     hessians = Hessians(view(X, t).batch, None, ridge, lift)
-    by_columns = hessians.equations(h)
-    assert by_columns is not None
-    np.testing.assert_allclose(by_columns(t, slope), expected, rtol=1e-9)
-    np.testing.assert_allclose(hessians._by_rows(h)(t, slope), expected, rtol=1e-9)
+    for equations in (hessians.equations_by_columns(h), hessians.equations_by_rows(h)):
+        assert equations is not None
+        found = equations(t, Residual(m, away, Z @ away))
+        np.testing.assert_allclose(found.place(), expected, rtol=1e-9)
+        np.testing.assert_allclose(found.scores, Z @ expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3, np.inf])
+@pytest.mark.parametrize("d", [5, 9])
+def test_factors_solve_whichever_are_fewer(strength: float, d: int) -> None:
+    rng = np.random.default_rng(2)
+    X, h = rng.normal(size=(7, d)), rng.uniform(0.1, 2.0, size=7)
+    h[2] = 0.0
+    lift, ridge = float(strength < np.inf), np.append(np.full(d, 0.4), strength if strength < np.inf else 1.0)
+    Z = np.column_stack([X, np.full(7, lift)])
+    solve = Hessians(view(X, np.ones(7)).batch, None, ridge, lift).factorised(h)
+    r = rng.normal(size=d + 1)
+    assert solve is not None
+    expected = np.linalg.solve(np.diag(ridge) + Z.T @ (h[:, None] * Z), r)
+    np.testing.assert_allclose(solve(r), expected, rtol=1e-9)
 
 
 def test_sparse_rows_that_store_every_entry_are_worked_on_as_dense_ones() -> None:
@@ -115,7 +133,7 @@ def test_a_step_that_is_no_number_is_not_taken() -> None:
             X, y, loss="squared-epsilon-insensitive", C=C, solver="interior-point", tol=0.0, output="last"
         )
         assert np.isfinite(found.coef).all()
-        assert found.reason.name in ("stalled", "rounding")
+        assert found.reason.name in ("stalled", "rounding", "max_epochs")
 
 
 def test_what_is_too_large_or_has_no_ramps_is_refused() -> None:

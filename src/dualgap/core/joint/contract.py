@@ -41,7 +41,7 @@ Constants
     A bound on the second derivative along any direction of length 1; infinite where there is none.
 ``probabilistic``
     phi is minus the logarithm of the probability exp(s_y) / sum_k exp(s_k) of y.
-``hard``, ``hard_margin``, ``positive``, ``zhang_pairs``
+``hard``, ``hard_margin``, ``positive``, ``below_one``, ``offset``, ``zhang_pairs``
     As in `core.losses.contract`; no joint loss has any of them.
 """
 
@@ -64,6 +64,8 @@ _CONSTANTS: dict[str, Any] = {
     "hard": False,
     "hard_margin": None,
     "positive": (),
+    "below_one": (),
+    "offset": False,
     "zhang_pairs": (),
 }
 

@@ -89,23 +89,46 @@ class JointPass(EvaluationPass):
             labelled = Labelled(y[span], weight[span], squared_norms[span], block.terms())
             if self.beta is not None:
                 share = np.empty((span.stop - span.start, count))
-            duals = canonical(beta[span], np.float64)
+            duals = self.duals(beta[span], y[span], scores[span])
             sums.append(
-                _evaluate(labelled, self.loss, length, largest, writable(scores[span]), duals, share, balance)
+                evaluate_rows(
+                    labelled, self.loss, length, largest, writable(scores[span]), duals, share, balance
+                )
             )
             if self.beta is not None:
                 block.add_to(moment, share)
-        found = _together(sums, balance)
+        found = together(sums, balance)
         m = y.shape[0] + len(sums) + 2.0
         error = (NORM * float(gamma(m)) + 1.5 * mass_error(count)) * found.length
         return Partial(found, moment.reshape(-1), np.zeros(0), error)
+
+    def duals(self, beta: Floats, y: Floats, scores: Floats) -> Floats:
+        """The dual rows of some rows, from the place of these rows in ``beta``."""
+        return canonical(beta, np.float64)
 
     def mean_parts(self, part: Part) -> Compensated:
         """The total loss of one part, and nothing else."""
         return self.visit(part, self.blank(part.batch.y.shape[0])).sums.loss
 
 
-def _together(parts: list[RowSums], balance: Floats) -> Sums:
+@dataclass(frozen=True, eq=False)
+class JointSlopesPass(JointPass):
+    """The evaluation of a model, and of the duals that its own scores ask for, which are written into
+    ``beta`` as rows go by.
+    """
+
+    @classmethod
+    def of(cls, loss: Any, w: Floats, b: Any, beta: Floats | None) -> JointSlopesPass:
+        """For a model, and the array that its duals are written into."""
+        return cls(loss, JointPass.of(loss, w, b, None).model, beta)
+
+    def duals(self, beta: Floats, y: Floats, scores: Floats) -> Floats:
+        """Minus the gradients of the losses."""
+        fill_slopes(y, self.loss, writable(scores), beta)
+        return canonical(beta, np.float64)
+
+
+def together(parts: list[RowSums], balance: Floats) -> Sums:
     """The sums of all blocks of a part."""
     loss = conjugate = Compensated(0.0, 0.0)
     for part in parts:
@@ -137,7 +160,7 @@ def scalar_sums(sums: Sums, *, free: bool, classes: int) -> Sums:
 
 
 @kernel
-def _evaluate(
+def evaluate_rows(
     labelled: Labelled,
     loss: Any,
     length: float,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.rows import CSR, Rows, as_matrix, row_count, slice_rows
+from ...data.rows import CSR, Rows, matrix_as, row_count, slice_rows
 from ...runtime.arrays import Columns, Floats, Offsets, Values
 from ...runtime.jit import kernel
 
@@ -58,7 +58,7 @@ def blocks(rows: Rows, classes: int) -> Iterator[Block]:
         if isinstance(part, CSR):
             yield Block(span, part)
         else:
-            yield Block(span, as_matrix(part, width).astype(np.float64, copy=False))
+            yield Block(span, matrix_as(part, np.float64))
 
 
 @kernel

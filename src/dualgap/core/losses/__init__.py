@@ -19,7 +19,7 @@ from .registry import (
     make_loss,
     parameters_of,
 )
-from .regression import Absolute, EpsilonInsensitive, Huber, Squared, SquaredEpsilonInsensitive
+from .regression import Absolute, EpsilonInsensitive, Huber, Quantile, Squared, SquaredEpsilonInsensitive
 from .smoothing import smoothed_curvature, smoothed_dual
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "ModifiedHuber",
+    "Quantile",
     "SmoothHinge",
     "Squared",
     "SquaredEpsilonInsensitive",

@@ -53,6 +53,10 @@ Constants
     phi is minus the logarithm of the probability 1 / (1 + exp(-y score)) of y.
 ``positive``
     The parameters that must be > 0, because they divide or bound; the others may be 0.
+``below_one``
+    The parameters that must be < 1.
+``offset``
+    Targets are ``y + i o``: rows have offsets (``offsets.WithOffsets``).
 
 For Python alone ---------------- ``ramps(y)`` A loss made of lines and parabolas, as a sum: phi = sum of
     ``max over low <= beta <= high of beta (at - score) - bend/2 beta^2``, for an array of targets; bounds
@@ -78,6 +82,8 @@ _DEFAULTS: dict[str, Any] = {
     "hard_margin": None,
     "probabilistic": False,
     "positive": (),
+    "below_one": (),
+    "offset": False,
     "ramps": None,
 }
 
@@ -123,6 +129,10 @@ class Loss(Protocol):
     def probabilistic(self) -> bool: ...
     @property
     def positive(self) -> tuple[str, ...]: ...
+    @property
+    def below_one(self) -> tuple[str, ...]: ...
+    @property
+    def offset(self) -> bool: ...
     def value(self, y: float, score: float) -> float: ...
     def derivative(self, y: float, score: float) -> float: ...
     def curvature(self, y: float, score: float) -> float: ...

@@ -10,7 +10,7 @@ from ...runtime.errors import InputError, nearest
 from .contract import Loss
 from .logistic import Logistic
 from .margin import Hinge, ModifiedHuber, SmoothHinge, SquaredHinge
-from .regression import Absolute, EpsilonInsensitive, Huber, Squared, SquaredEpsilonInsensitive
+from .regression import Absolute, EpsilonInsensitive, Huber, Quantile, Squared, SquaredEpsilonInsensitive
 
 LOSSES: dict[str, type[Any]] = {
     loss.name: loss
@@ -23,6 +23,7 @@ LOSSES: dict[str, type[Any]] = {
         Squared,
         Huber,
         Absolute,
+        Quantile,
         EpsilonInsensitive,
         SquaredEpsilonInsensitive,
     )
@@ -35,11 +36,12 @@ _ALIASES: dict[str, tuple[str, dict[str, float]]] = {
     "log": ("logistic", {}),
     "squared-error": ("squared", {"scale": 0.5}),  # scikit-learn has (s - y)^2 / 2
     "absolute-error": ("absolute", {}),
+    "pinball": ("quantile", {}),
     "perceptron": ("hinge", {"margin": 0.0}),
     "softmax": ("multinomial", {}),
     "cross-entropy": ("multinomial", {}),
 }
-_ABSENT = ("exponential", "gamma", "pinball", "poisson", "quantile", "tweedie")
+_ABSENT = ("exponential", "gamma", "poisson", "tweedie")
 
 _JOINT_NAMES = ("multinomial", "crammer-singer")
 NAMES = (*LOSSES, *_JOINT_NAMES)
@@ -118,4 +120,6 @@ def checked(loss: Loss) -> Loss:
         if not math.isfinite(value) or value < 0.0 or (key in loss.positive and value == 0.0):
             kind = "positive" if key in loss.positive else "non-negative"
             raise InputError(f"loss {loss.name!r}: {key}={value!r} must be a {kind} finite number")
+        if key in loss.below_one and value >= 1.0:
+            raise InputError(f"loss {loss.name!r}: {key}={value!r} must be below 1")
     return type(loss)(**values)

@@ -157,6 +157,60 @@ class Absolute(NamedTuple):
 
 
 @loss_type
+class Quantile(NamedTuple):
+    """``quantile (y - s)`` below the target and ``(1 - quantile) (s - y)`` above it: the pinball loss, whose
+    best constant is that quantile of the targets. At the kink the slope is 0.
+
+    The absolute loss with an asymmetric dual box, and half of it at 0.5. ``1 - quantile`` is that difference
+    rounded to float64: the loss, its conjugate and the bounds of its duals all mean the same number.
+    """
+
+    quantile: float = 0.5
+
+    name = "quantile"
+    task = "regression"
+    summary = "max(quantile (y - s), (1 - quantile) (s - y)): quantile regression"
+    smoothness = INF
+    positive = ("quantile",)
+    below_one = ("quantile",)
+
+    @property
+    def lipschitz(self) -> float:
+        """The steeper of the two slopes."""
+        return max(self.quantile, 1.0 - self.quantile)
+
+    @property
+    def zhang_pairs(self) -> tuple[tuple[float, float], ...]:
+        """The slope is bounded."""
+        return ((0.0, self.lipschitz * self.lipschitz),)
+
+    def ramps(self, y: Floats) -> tuple[Ramp, ...]:
+        return (Ramp(y, np.full(y.shape, self.quantile - 1.0), np.full(y.shape, self.quantile)),)
+
+    def value(self, y: float, score: float) -> float:
+        return self.quantile * (y - score) if score < y else (1.0 - self.quantile) * (score - y)
+
+    def derivative(self, y: float, score: float) -> float:
+        return 1.0 - self.quantile if score > y else (-self.quantile if score < y else 0.0)
+
+    def curvature(self, y: float, score: float) -> float:
+        return 0.0
+
+    def conjugate(self, y: float, beta: float) -> float:
+        return -y * beta if self.quantile - 1.0 <= beta and beta <= self.quantile else INF
+
+    def dual_bounds(self, y: float) -> tuple[float, float]:
+        return self.quantile - 1.0, self.quantile
+
+    def dual_prox(self, y: float, score: float, beta: float, curvature: float) -> float:
+        step = (y - score) / (curvature if curvature > TINY else TINY)
+        return clip(beta + step, self.quantile - 1.0, self.quantile)
+
+    def dual_subdifferential(self, y: float, score: float, beta: float) -> tuple[float, float]:
+        return boxed(score - y, beta, self.quantile - 1.0, self.quantile)
+
+
+@loss_type
 class EpsilonInsensitive(NamedTuple):
     """``max(0, |s - y| - epsilon)``: support vector regression. At the kinks the slope is 0."""
 

@@ -12,7 +12,7 @@ from ...runtime.errors import InputError
 from ...runtime.sums import Total, TotalByLabel
 from ..chunks import Chunk, Origin
 from ..labels import MOST_CLASSES
-from ..rows import CSR, value_type
+from ..rows import dense_rows, value_type
 from ..sources import check_weights
 from ..words import Names, are_words, coded
 
@@ -32,18 +32,17 @@ class DenseRows(NamedTuple):
 class DenseFeed:
     """Chunks of dense rows, with labels and weights that are in memory.
 
-    Chunks are CSR, as solvers for rows beyond memory have it; all of them share one array of columns. Values
-    of up to 16 bits become float32, which holds them exactly.
+    Rows are held as they are where they are float16, float32 or float64. Integers of up to 16 bits become
+    float32, which holds them exactly, others float64.
     """
 
     def __init__(self, rows: DenseRows, y: Any, weight: Any = None) -> None:
         self._rows, self.name, self.steady = rows, rows.name, rows.steady
         self.n, self.d = rows.shape
         self.nnz = self.n * self.d
-        self._type = np.dtype(value_type(rows.dtype))
-        self.value_bytes = self._type.itemsize
+        self.value_bytes = np.dtype(value_type(rows.dtype)).itemsize  # of sparse rows made of these
         half = rows.dtype.kind == "f" and rows.dtype.itemsize == 2
-        self.held_bytes = 2 if half else self.value_bytes  # by an entry, once all rows are in memory
+        self.dense_bytes = 2 if half else self.value_bytes
         self._y, names = labels_of(self.name, y, self.n)
         self._weight = None if weight is None else weights_of(self.name, weight, self.n)
         self.origin = Origin(label_names=names)
@@ -63,18 +62,17 @@ class DenseFeed:
         self._step = max(1, min(_ENTRIES, self.nnz // _CHUNKS) // self.d)
         self.chunks = -(-self.n // self._step)
         size = self._step * self.d
-        converted = 0 if rows.dtype == self._type else rows.dtype.itemsize
-        self.chunk_bytes = size * (self.value_bytes + converted + 1) + 24 * self._step
-        self._columns = canonical(np.tile(np.arange(self.d, dtype=np.uint32), self._step), np.uint32)
-        self._starts = canonical(np.arange(0, size + 1, self.d), np.int64)
+        converted = 0 if rows.dtype.itemsize == self.dense_bytes else rows.dtype.itemsize
+        self.chunk_bytes = size * (self.dense_bytes + converted) + 24 * self._step
+
+    def with_labels(self, y: Any) -> DenseFeed:
+        """The same rows and weights with other labels."""
+        return DenseFeed(self._rows, y, self._weight)
 
     def load(self, k: int, first: bool) -> Chunk:
         """Rows k * step to (k + 1) * step - 1."""
         span = self._span(k)
-        rows = span.stop - span.start
-        values = canonical(self._rows.read(span.start, span.stop), self._type).reshape(-1)
-        matrix = CSR(values, self._columns[: values.size], self._starts[: rows + 1])
-        return Chunk(matrix, *self.labelled(k), span)
+        return Chunk(dense_rows(self._rows.read(span.start, span.stop)), *self.labelled(k), span)
 
     def labelled(self, k: int) -> tuple[Floats, Floats | None]:
         """Labels and weights of a chunk."""

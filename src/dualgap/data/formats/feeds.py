@@ -15,7 +15,7 @@ from ...runtime.errors import InputError
 from ...runtime.sums import Total, TotalByLabel
 from ..chunks import Chunk, Feed, Origin
 from ..labels import MOST_CLASSES
-from ..rows import CSR, as_csr
+from ..rows import CSR, as_csr, sparse_rows
 from ..sources import view
 from ..table import Table, joined
 from ..words import Vocabulary, are_words, coded
@@ -31,6 +31,7 @@ class ChunkFeed:
     """
 
     steady = False
+    dense_bytes = 0
 
     def __init__(
         self,
@@ -142,7 +143,8 @@ def scan_feed(feed: Feed) -> Iterator[Table]:
     """The chunks of a feed as tables."""
     for k in range(feed.chunks):
         chunk = feed.load(k, True)
-        rows, part = chunk.rows, slice(int(chunk.rows.starts[0]), int(chunk.rows.starts[-1]))
+        rows = sparse_rows(chunk.rows, 0, chunk.y.size)
+        part = slice(int(rows.starts[0]), int(rows.starts[-1]))
         starts = rows.starts - rows.starts[0]
         X: Any = sp.csr_array(
             (rows.values[part], rows.columns[part].astype(np.int64), starts), shape=(starts.size - 1, feed.d)

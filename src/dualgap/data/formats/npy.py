@@ -64,7 +64,7 @@ class Npy:
         if options.labels is None:
             raise _unlabelled(path)
         n, d = layout.shape
-        # a matrix of labels is for rows in memory; until that is known, any labels will do
+        # whoever gives a matrix of labels makes numbers of its rows (`DenseFeed.with_labels`)
         y = np.zeros(n) if is_label_matrix(options.labels) else options.labels
         file = _File(path, layout)
         return DenseFeed(DenseRows(str(path), (n, d), layout.dtype, file.read, True), y, options.weights)

@@ -8,10 +8,20 @@ in float64 whatever the values are stored in.
 
 from __future__ import annotations
 
-from .batch import Batch, Rows, as_csr, as_matrix, entries_where, entry_count, row_count, slice_rows
+from .batch import (
+    Batch,
+    Rows,
+    as_csr,
+    as_matrix,
+    entries_where,
+    entry_count,
+    row_count,
+    slice_rows,
+    sparse_rows,
+)
 from .csr import CSR, MANY, WideCSR
-from .dense import Dense, HalfDense
-from .validation import Validated, as_rows, squared_lengths, squares, value_type
+from .dense import Dense, HalfDense, matrix_as
+from .validation import Validated, as_rows, dense_rows, squared_lengths, squares, value_type
 
 __all__ = [
     "CSR",
@@ -25,10 +35,13 @@ __all__ = [
     "as_csr",
     "as_matrix",
     "as_rows",
+    "dense_rows",
     "entries_where",
     "entry_count",
+    "matrix_as",
     "row_count",
     "slice_rows",
+    "sparse_rows",
     "squared_lengths",
     "squares",
     "value_type",

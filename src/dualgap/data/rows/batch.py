@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from ...runtime.arrays import Floats
+from ...runtime.arrays import Floats, canonical
 from .csr import CSR
 from .dense import Dense, HalfDense
 
@@ -45,6 +45,17 @@ def entries_where(rows: Rows, chosen: Any) -> int:
 def entry_count(rows: Rows) -> int:
     """The number of stored entries."""
     return int(rows.starts[-1] - rows.starts[0]) if isinstance(rows, CSR) else rows.matrix.size
+
+
+def sparse_rows(rows: Rows, first: int, last: int) -> CSR:
+    """Rows first to last - 1 as sparse ones, of which dense rows are a copy; float16 becomes float32."""
+    if isinstance(rows, CSR):
+        return CSR(rows.values, rows.columns, rows.starts[first : last + 1])
+    matrix = as_matrix(rows, rows.matrix.shape[1])[first:last]
+    n, d = matrix.shape
+    columns = np.tile(np.arange(d, dtype=np.uint32), n)
+    values = canonical(matrix, np.promote_types(matrix.dtype, np.float32)).reshape(-1)
+    return CSR(values, columns, np.arange(0, n * d + 1, d, dtype=np.int64))
 
 
 def as_csr(X: Any, *, copy: bool = False) -> Any:

@@ -19,7 +19,7 @@ from ...runtime.threads import in_threads
 from .batch import Rows, entry_count, row_count
 from .common import BROKEN, EXTREME, NOT_FINITE, UNORDERED
 from .csr import CSR, MANY, WideCSR
-from .dense import Dense, HalfDense
+from .dense import Dense, HalfDense, matrix_as
 
 _STRETCH = 50_000  # columns that are looked at at a time, so that they stay in the cache
 _SHARE = 250_000  # entries that make a thread worth its start
@@ -52,7 +52,7 @@ def as_rows(X: Any, threads: int = 1) -> Validated:
                 "have 2, "
                 "rows by columns (X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row)"
             )
-        rows, width = _dense_rows(matrix), matrix.shape[1]
+        rows, width = dense_rows(matrix), matrix.shape[1]
     squares, fault, row = _validated(rows, width, threads)
     if fault == UNORDERED and isinstance(rows, CSR) and _repeats(rows, width):
         summed = matrix.copy()
@@ -102,10 +102,11 @@ def _stretches(rows: Rows, first: int, last: int) -> tuple[Values, Offsets]:
 
 def _as_float32(rows: HalfDense, some: Any) -> Dense:
     """Some rows in float32, which holds them exactly."""
-    return Dense(canonical(rows.matrix[some].view(np.float16).astype(np.float32), np.float32))
+    return Dense(canonical(matrix_as(HalfDense(rows.matrix[some]), np.float32), np.float32))
 
 
-def _dense_rows(matrix: Any) -> Dense:
+def dense_rows(matrix: Any) -> Dense:
+    """Rows over a matrix in C order, in its own type if that is float16, float32 or float64."""
     if matrix.dtype.kind == "f" and matrix.dtype.itemsize == 2:
         bits: Any = canonical(matrix, np.float16).view(np.uint16)
         return HalfDense(bits)

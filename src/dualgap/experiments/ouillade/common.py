@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import generated
-from ..lab import Lab
+from ..lab import Lab, certified
 from ..report import Curve
 from ..sets import Rows
 
@@ -150,20 +150,17 @@ def run(
 
     def measure() -> dict[str, list[float]]:
         polish = {"polish": 0} if algorithm.solver == "pegasos" else {}  # nobody looks at its lower bound
-        outcome = lab.fit(
+        outcome = lab.own(
             rows,
             lam=strength,
             solver=algorithm.solver,
-            tol=0.0,
-            stall=None,
-            output="last",
             max_epochs=epochs,
             record_every=every * algorithm.batch,
             seed=seed,
             **polish,
             **algorithm.options,
         )
-        records = [record for record in outcome.trace if record.kind == "certified"]
+        records = certified(outcome)
         return {
             "iterations": [record.visits / algorithm.batch for record in records],
             "primal": [record.current.primal for record in records],

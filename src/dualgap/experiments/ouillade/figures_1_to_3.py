@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from ..lab import Lab
 from ..report import Cell, Claim, Figure, Panel, Part, Report, Table, mostly, sooner, verdict_on
@@ -15,6 +16,13 @@ FIGURES = {
     common.GENOMIC: "Figure 2",
     common.AS_MEASURED: "(2)",
     common.SKIN: "Figure 3",
+}
+SIZES = ("data", "rows", "columns", "rows, in the paper", "columns, in the paper")
+PAPER = {  # Table 1
+    common.SIMULATED: (1000, 10),
+    common.GENOMIC: (184, 4654),
+    common.AS_MEASURED: (184, 4654),
+    common.SKIN: (245_057, 3),
 }
 Reached = dict[str, dict[str, float]]  # set: algorithm: iterations
 
@@ -58,7 +66,14 @@ def run(lab: Lab) -> Report:
         panels.append(
             Panel(f"{FIGURES[name]}: {rows.name}", "iterations", "P / P* - 1", curves, "log", "log")
         )
-    return Report(_claims(reached, levels, ends), (_table(table),), (_figure(panels),), REMARKS, lab.data)
+    sizes = [[rows.name, *rows.X.shape, *PAPER[name]] for name, rows, *_ in plans]
+    return Report(
+        _claims(Compared(reached, levels), ends),
+        (Table("Table 1: the sets", SIZES, sizes), _table(table)),
+        (_figure(panels),),
+        REMARKS,
+        lab.data,
+    )
 
 
 def _table(rows: list[list[Cell]]) -> Table:
@@ -105,87 +120,117 @@ def _excesses(found: dict[str, float]) -> str:
     return ", ".join(f"{label} {excess:.3g}" for label, excess in found.items())
 
 
-def _claims(reached: Reached, levels: Reached, ends: Reached) -> list[Claim]:
-    sets = (common.SIMULATED, common.GENOMIC, common.AS_MEASURED, common.SKIN)
+class Compared(NamedTuple):
+    """Who is ahead of whom, on which set, and the sentence that says so."""
 
-    def ahead(name: str, one: str, other: str) -> Part:
+    reached: Reached
+    levels: Reached
+
+    def ahead(self, name: str, one: str, other: str) -> Part:
         """By iterations to convergence, or where neither arrives by the excess at equal iterations."""
-        first, second = reached[name][one], reached[name][other]
+        first, second = self.reached[name][one], self.reached[name][other]
         if math.isinf(first) and math.isinf(second):
-            return sooner(levels[name][one], levels[name][other])
+            return sooner(self.levels[name][one], self.levels[name][other])
         return sooner(first, second)
 
-    def shown(name: str, label: str) -> str:
-        count = reached[name][label]
+    def text(self, *names: str) -> str:
+        """The iterations of all algorithms on these sets."""
+        return "; ".join(
+            f"{n}: " + ", ".join(self._shown(n, label) for label in self.reached[n]) for n in names
+        )
+
+    def _shown(self, name: str, label: str) -> str:
+        count = self.reached[name][label]
         if math.isfinite(count):
             return f"{label} {count:,.0f} iterations"
-        return f"{label} not reached (excess at equal iterations {levels[name][label]:.3g})"
+        return f"{label} not reached (excess at equal iterations {self.levels[name][label]:.3g})"
 
-    def text(*names: str) -> str:
-        return "; ".join(f"{n}: " + ", ".join(shown(n, label) for label in reached[n]) for n in names)
 
+SETS = (common.SIMULATED, common.GENOMIC, common.AS_MEASURED, common.SKIN)
+FEW = (common.SIMULATED, common.SKIN)  # sets of few features
+
+
+def _claims(found: Compared, ends: Reached) -> list[Claim]:
+    return [*_on_all_sets(found, ends), *_on_some_sets(found), *_best_with_few_features(found, ends)]
+
+
+def _on_all_sets(found: Compared, ends: Reached) -> list[Claim]:
     others = ("SDCA", "ASDCA", "mini-batch PEGASOS")
-    few = (common.SIMULATED, common.SKIN)
+    last = sum(max(end, key=end.__getitem__) == "PEGASOS" for end in ends.values())
     return [
         verdict_on(
             "vanilla PEGASOS is the slowest of the four to converge, whatever the data (by iterations)",
-            [ahead(name, label, "PEGASOS") for name in sets for label in others],
-            f"{text(*sets)}. After equal epochs, as in the table, its hinge objective is the last on "
-            f"{sum(max(end, key=end.__getitem__) == 'PEGASOS' for end in ends.values())} of {len(ends)} sets",
+            [found.ahead(name, label, "PEGASOS") for name in SETS for label in others],
+            f"{found.text(*SETS)}. After equal epochs, as in the table, its hinge objective is the last on "
+            f"{last} of {len(ends)} sets",
         ),
         verdict_on(
             "SDCA always converges faster than PEGASOS",
-            [ahead(name, "SDCA", "PEGASOS") for name in sets],
-            text(*sets),
+            [found.ahead(name, "SDCA", "PEGASOS") for name in SETS],
+            found.text(*SETS),
         ),
+    ]
+
+
+def _on_some_sets(found: Compared) -> list[Claim]:
+    genomic = (common.GENOMIC, common.AS_MEASURED)
+    return [
         verdict_on(
             "on high-dimensional genomic data mini-batch PEGASOS converges first",
             [
-                ahead(name, "mini-batch PEGASOS", label)
-                for name in (common.GENOMIC, common.AS_MEASURED)
+                found.ahead(name, "mini-batch PEGASOS", label)
+                for name in genomic
                 for label in ("SDCA", "PEGASOS", "ASDCA")
             ],
-            text(common.GENOMIC, common.AS_MEASURED),
+            found.text(*genomic),
         ),
         verdict_on(
             "on the other two SDCA and ASDCA are both faster than mini-batch PEGASOS",
-            [ahead(name, label, "mini-batch PEGASOS") for name in few for label in ("SDCA", "ASDCA")],
-            text(*few),
+            [found.ahead(name, label, "mini-batch PEGASOS") for name in FEW for label in ("SDCA", "ASDCA")],
+            found.text(*FEW),
         ),
         verdict_on(
             "on simulated data ASDCA converges extremely fast, closely followed by SDCA",
             [
                 *(
-                    ahead(common.SIMULATED, "ASDCA", label)
+                    found.ahead(common.SIMULATED, "ASDCA", label)
                     for label in ("SDCA", "PEGASOS", "mini-batch PEGASOS")
                 ),
-                ahead(common.SIMULATED, "SDCA", "mini-batch PEGASOS"),
+                found.ahead(common.SIMULATED, "SDCA", "mini-batch PEGASOS"),
             ],
-            text(common.SIMULATED),
+            found.text(common.SIMULATED),
         ),
         verdict_on(
             "on skin SDCA and ASDCA converge at the same rate",
-            ahead(common.SKIN, "SDCA", "ASDCA") == "tie",
-            text(common.SKIN),
+            found.ahead(common.SKIN, "SDCA", "ASDCA") == "tie",
+            found.text(common.SKIN),
         ),
+    ]
+
+
+def _best_with_few_features(found: Compared, ends: Reached) -> list[Claim]:
+    return [
         verdict_on(
             "with many rows and few features ASDCA outperforms all others",
             [
                 part
-                for name in few
+                for name in FEW
                 for label in ("SDCA", "PEGASOS", "mini-batch PEGASOS")
-                for part in (ahead(name, "ASDCA", label), sooner(ends[name]["ASDCA"], ends[name][label]))
+                for part in (
+                    found.ahead(name, "ASDCA", label),
+                    sooner(ends[name]["ASDCA"], ends[name][label]),
+                )
             ],
-            f"to what it tends to itself it is first: {text(*few)}; by the hinge objective in the end: "
-            + "; ".join(f"{name}: {_excesses(ends[name])}" for name in few),
+            f"to what it tends to itself it is first: {found.text(*FEW)}; by the hinge objective in the end: "
+            + "; ".join(f"{name}: {_excesses(ends[name])}" for name in FEW),
         ),
         verdict_on(
             "the mini-batch variants, ASDCA and mini-batch PEGASOS, yield better results overall (here: are "
             "sooner there by iterations than SDCA and PEGASOS)",
             [
-                mostly([ahead(name, batched, plain) for name in sets])
+                mostly([found.ahead(name, batched, plain) for name in SETS])
                 for plain, batched in (("SDCA", "ASDCA"), ("PEGASOS", "mini-batch PEGASOS"))
             ],
-            f"{text(*sets)}; an iteration of theirs reads a batch of rows",
+            f"{found.text(*SETS)}; an iteration of theirs reads a batch of rows",
         ),
     ]

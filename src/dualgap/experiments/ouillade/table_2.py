@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Curve, Figure, Panel, Part, Report, Table, verdict_on
+from ..report import Cell, Claim, Curve, Figure, Panel, Part, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
 from .common import Algorithm
@@ -37,18 +37,33 @@ VARIANTS = [
         BATCH,
     ),
 ]
+Vectors = dict[tuple[str, str], list[float]]  # by variant and output
 PROJECTED = (
     ("PEGASOS", "PEGASOS projected"),
     ("Mini-batch PEGASOS", "Mini-batch PEGASOS projected"),
 )
 
 
-def run(lab: Lab) -> Report:
-    """Train every variant twice and compare accuracies and directions."""
+class Found(NamedTuple):
+    """What the variants came to, last and averaged."""
+
+    vectors: Vectors
+    accuracies: dict[str, tuple[float, float]]  # of the last and of the averaged output
+    own: float  # the accuracy of the vector behind the labels
+    error: float  # its standard error
+
+    @property
+    def gains(self) -> list[float]:
+        """What averaging adds to the accuracy."""
+        return [averaged - last for last, averaged in self.accuracies.values()]
+
+
+def trained(lab: Lab) -> Found:
+    """Every variant twice, last and averaged."""
     training, held_out, beta = common.simulated(lab)
     epochs = 5.0 if lab.quick else 25.0
-    rows: list[list[Cell]] = []
-    accuracies, vectors = [], {}
+    vectors: Vectors = {}
+    accuracies = {}
     for variant in VARIANTS:
         found = []
         for iterate in ("last", "average"):
@@ -58,19 +73,46 @@ def run(lab: Lab) -> Report:
             )
             found.append(accuracy(np.array(one.coef), held_out))
             vectors[variant.label, iterate] = one.coef
-        accuracies.append(found)
-        rows.append([variant.label, *found, *PAPER[variant.label]])
+        accuracies[variant.label] = (found[0], found[1])
     own = accuracy(beta, held_out)
-    rows.append(["beta itself", own, None, PAPER_BETA, None])
-    spread = [abs(value - own) for pair in accuracies for value in pair]
-    gains = [averaged - last for last, averaged in accuracies]
-    error = float(np.sqrt(own * (1.0 - own) / held_out.n))
-    named = {variant.label: pair[1] for variant, pair in zip(VARIANTS, accuracies, strict=True)}
-    claims = (
+    return Found(vectors, accuracies, own, float(np.sqrt(own * (1.0 - own) / held_out.n)))
+
+
+def projection(lab: Lab) -> list[Part]:
+    """Whether the projection improves the accuracy of the averaged output, by pairs of variants."""
+    return _projected(trained(lab))
+
+
+def _projected(found: Found) -> list[Part]:
+    named = found.accuracies
+    return [_gain(named[one][1], named[other][1], found.error) for one, other in PROJECTED]
+
+
+def run(lab: Lab) -> Report:
+    """Train every variant twice and compare accuracies and directions."""
+    training, held_out, beta = common.simulated(lab)
+    found = trained(lab)
+    rows: list[list[Cell]] = [[label, *pair, *PAPER[label]] for label, pair in found.accuracies.items()]
+    rows.append(["beta itself", found.own, None, PAPER_BETA, None])
+    table = Table(
+        "Table 2: accuracy on held-out rows",
+        ("algorithm", "last", "averaged", "last, in the paper", "averaged, in the paper"),
+        rows,
+        f"{training.n:,} rows to train, {held_out.n:,} held out; the paper states neither the sizes of its "
+        "split nor its noise.",
+    )
+    return Report(_claims(found, beta), (table,), (figure_7(found.vectors, beta),), (), lab.data)
+
+
+def _claims(found: Found, beta: Any) -> tuple[Claim, ...]:
+    vectors, named, own, error = found.vectors, found.accuracies, found.own, found.error
+    spread = max(abs(value - own) for pair in named.values() for value in pair)
+    gains = found.gains
+    return (
         verdict_on(
             "all variants are about as accurate as the vector behind the labels",
-            max(spread) <= 3.0 * error + 0.01,
-            f"at most {max(spread):.3f} away from beta's {own:.3f} (its standard error is {error:.3f})",
+            spread <= 3.0 * error + 0.01,
+            f"at most {spread:.3f} away from beta's {own:.3f} (its standard error is {error:.3f})",
         ),
         verdict_on(
             "averaging makes no important difference to accuracy",
@@ -87,8 +129,8 @@ def run(lab: Lab) -> Report:
         ),
         verdict_on(
             "the projection improves the accuracy of the averaged output",
-            [_gain(named[one], named[other], error) for one, other in PROJECTED],
-            "; ".join(f"{other}: {named[one]:.3f} to {named[other]:.3f}" for one, other in PROJECTED)
+            _projected(found),
+            "; ".join(f"{other}: {named[one][1]:.3f} to {named[other][1]:.3f}" for one, other in PROJECTED)
             + f" (one standard error of such a share: {error:.3f})",
         ),
         verdict_on(
@@ -97,14 +139,6 @@ def run(lab: Lab) -> Report:
             "; ".join(_angles(vectors, beta)),
         ),
     )
-    table = Table(
-        "Table 2: accuracy on held-out rows",
-        ("algorithm", "last", "averaged", "last, in the paper", "averaged, in the paper"),
-        rows,
-        f"{training.n:,} rows to train, {held_out.n:,} held out; the paper states neither the sizes of its "
-        "split nor its noise.",
-    )
-    return Report(claims, (table,), (figure_7(vectors, beta),), (), lab.data)
 
 
 def accuracy(w: Any, rows: Rows) -> float:
@@ -117,7 +151,7 @@ def unit(w: Any) -> Any:
     return np.asarray(w) / np.linalg.norm(w)
 
 
-def figure_7(vectors: dict[tuple[str, str], list[float]], beta: Any) -> Figure:
+def figure_7(vectors: Vectors, beta: Any) -> Figure:
     """The ten parameters of each variant beside the true ones."""
     places = list(range(1, len(beta) + 1))
     families = {
@@ -149,7 +183,7 @@ def figure_7(vectors: dict[tuple[str, str], list[float]], beta: Any) -> Figure:
     )
 
 
-def _apart(vectors: dict[tuple[str, str], list[float]], one: str, other: str) -> float:
+def _apart(vectors: Vectors, one: str, other: str) -> float:
     """How far two averaged outputs are apart in direction."""
     return float(np.linalg.norm(unit(vectors[one, "average"]) - unit(vectors[other, "average"])))
 
@@ -159,7 +193,7 @@ def _gain(before: float, after: float, error: float) -> Part:
     return "tie" if abs(after - before) <= error else after > before
 
 
-def _distances(vectors: dict[tuple[str, str], list[float]], beta: Any) -> list[tuple[str, float, float]]:
+def _distances(vectors: Vectors, beta: Any) -> list[tuple[str, float, float]]:
     found = []
     for item in VARIANTS:
         far = [
@@ -169,10 +203,10 @@ def _distances(vectors: dict[tuple[str, str], list[float]], beta: Any) -> list[t
     return found
 
 
-def _angles(vectors: dict[tuple[str, str], list[float]], beta: Any) -> list[str]:
+def _angles(vectors: Vectors, beta: Any) -> list[str]:
     return [f"{label}: {last:.3f} and {mean:.3f} averaged" for label, last, mean in _distances(vectors, beta)]
 
 
-def _closer(vectors: dict[tuple[str, str], list[float]], beta: Any) -> list[bool]:
+def _closer(vectors: Vectors, beta: Any) -> list[bool]:
     """Not much closer: averaging keeps at least half of the distance."""
     return [mean > 0.5 * last for _, last, mean in _distances(vectors, beta)]

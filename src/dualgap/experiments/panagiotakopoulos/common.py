@@ -36,8 +36,9 @@ NAMES = ("Adult", "Web", "Physics", "Realsim", "News20", "Webspam", "Covertype",
 AT_HAND = {"Adult": "a9a", "Web": "w8a", "Covertype": "covtype"}
 # Text of unit length for Real-sim and RCV1, word pairs for News20; rows are generated for the other two.
 STAND_INS = {"Realsim": "reuters-earn", "News20": "20news-bigram", "CCAT": "wikitox-bow"}
-# Hundreds of epochs of 7 million entries for each solver: take the names out to run them.
-NOT_RUN = {(name, 10.0) for name in ("News20", "Covertype", "CCAT")}
+# Hundreds of epochs of 7 million entries for each solver, every one of them evaluated: take the names out to
+# run them.
+NOT_RUN = {(name, 10.0) for name in ("News20", "Covertype")}
 STANDS_FOR = {"CCAT": "C11 and CCAT"}  # one collection of documents in the paper too
 STANDS_WITH = {"C11": "CCAT"}  # whose stand-in is that of both
 
@@ -87,13 +88,10 @@ def first_epoch(
             reached.append((float(math.ceil(record.epochs)), record.current.relative_gap))
         return bool(reached)
 
-    lab.fit(
+    lab.own(
         rows,
         C=C,
         solver=solver,
-        tol=0.0,
-        stall=None,
-        output="last",
         max_epochs=min(limit, 60) if lab.quick else limit,
         record_every=rows.n,
         callbacks=[look],
@@ -107,7 +105,7 @@ def first_epoch(
 
 def trained(lab: Lab, rows: Rows, solver: str, C: float, epochs: float, **options: Any) -> Outcome:
     """A run of so many epochs, without certificates."""
-    return lab.fit(rows, C=C, solver=solver, tol=0.0, stall=None, output="last", max_epochs=epochs, **options)
+    return lab.own(rows, C=C, solver=solver, max_epochs=epochs, **options)
 
 
 def seconds(

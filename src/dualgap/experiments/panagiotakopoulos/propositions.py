@@ -1,4 +1,4 @@
-"""Propositions 1 and 2: the norm of SGD's vector, and the lower bound after complete epochs, as they grow."""
+"""Propositions 1 to 3: the norm of SGD's vector, the lower bound after complete epochs, multiple updates."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..lab import Lab
+from ...solvers.primal.growing_margin import margin_errors
+from ..lab import Lab, certified
 from ..report import Cell, Claim, Curve, Figure, Panel, Part, Report, Table, sooner, verdict_on
 from ..sets import Rows
 
 C = 1.0
 EPOCHS = 100
+DRAWS = 10_000  # of Proposition 3
+LIMIT = 10_000  # epochs that stand for infinity
 
 
 def run(lab: Lab) -> Report:
@@ -48,26 +51,93 @@ def run(lab: Lab) -> Report:
         panels.append(Panel(rows.name, "epochs", "distance from the optimum", curves, "log", "log"))
         levels = {"1/sqrt(lam)": bound}
         panels.append(Panel(rows.name, "epochs", "norm of w", sizes, "log", "log", levels))
-    claims = _claims(table, inside, below, shrinking, slower, weaker)
-    header = ("data", "solver", "norm of w after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*")
+    limits = _limits(lab)
+    caption = "Both bounds and the norms of SGD-s and SGD-m by epoch"
     return Report(
-        claims,
         (
-            Table(
-                f"{epochs} epochs, C = {C:g}",
-                (*header, "gap after an epoch", "in the end"),
-                table,
-            ),
+            *_claims(table, inside, below, shrinking, slower, weaker),
+            _presentations(),
+            _in_the_limit(limits),
         ),
-        (
-            Figure(
-                "panagiotakopoulos-propositions",
-                "Both bounds and the norms of SGD-s and SGD-m by epoch",
-                panels,
-            ),
-        ),
+        (Table(f"{epochs} epochs, C = {C:g}", HEADER, table), Table(SHARES, BY_ROW, limits, ROWS)),
+        (Figure("panagiotakopoulos-propositions", caption, panels),),
         (),
         lab.data,
+    )
+
+
+HEADER = (
+    *("data", "solver", "norm of w after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*"),
+    *("gap after an epoch", "in the end"),
+)
+SHARES = "SGD-s: the share T_k / T of epochs in which a row is a margin error, mean over rows"
+BY_ROW = ("data", "T", "rows at C", "rows at 0", "rows at 0 with T_k / T < 0.01")
+ROWS = (
+    "At C, at 0: rows that are so at the optimum, with a margin that is off 1 by more than 0.01. The last "
+    "column is the share of those at 0 that are nearly there."
+)
+
+
+def _presentations() -> Claim:
+    """Proposition 3 against presentations one by one, on numbers that floats hold exactly (eighths)."""
+    rng = np.random.default_rng(0)
+    right = 0
+    for _ in range(DRAWS):
+        P, lam, q = rng.integers(-80, 81) / 8, rng.integers(1, 17) / 8, rng.integers(0, 41) / 8
+        times = int(rng.integers(1, 10))
+        value, found = P, 0
+        for _ in range(times):
+            if value <= 0.0:  # a.y <= lam t: a margin error
+                value, found = value + q, found + 1
+            value -= lam
+        right += found == margin_errors(float(P), times, float(lam), float(q))
+    return verdict_on(
+        "Proposition 3 (13): how many of l repeated presentations of a row are margin errors",
+        right == DRAWS,
+        f"the formula counts as presentations one by one do in {right:,} of {DRAWS:,} random cases",
+    )
+
+
+def _limits(lab: Lab) -> list[list[Cell]]:
+    """T_k / T by what a row is at the optimum, for more and more epochs."""
+    rows = lab.rows("a9a", 500)
+    epochs = (2, 8) if lab.quick else (10, 100, 1000, LIMIT)
+
+    def measure() -> list[list[float]]:
+        exact = lab.fit(rows, C=C, tol=1e-5, max_epochs=None)
+        margins = rows.y * (rows.X @ exact.coef)
+        outside, inside = margins > 1.01, margins < 0.99
+
+        def shares(point: Any) -> dict[str, float]:
+            share = np.abs(point.beta)  # T_k / T
+            near = float(np.mean(share[outside] < 0.01))
+            return {"C": float(share[inside].mean()), "0": float(share[outside].mean()), "near": near}
+
+        outcome = lab.own(
+            rows,
+            C=C,
+            solver="sgd-s",
+            max_epochs=epochs[-1],
+            record_every=epochs[0] * rows.n,
+            measures=[shares],
+        )
+        records = {record.epochs: record.measures for record in certified(outcome)}
+        return [[float(T), *records[T].values()] for T in epochs]
+
+    found = lab.once({"T_k": rows.name, "rows": rows.n, "epochs": epochs}, measure)
+    return [[rows.name, round(T), *shares] for T, *shares in found]
+
+
+def _in_the_limit(table: list[list[Cell]]) -> Claim:
+    first, last = table[0], table[-1]
+    at_C = [1.0 - float(str(row[2])) for row in (first, last)]
+    at_0 = [float(str(row[3])) for row in (first, last)]
+    return verdict_on(
+        "T_k / T tends to 1 or 0 for rows that stay margin errors, or never are again (here: the distance "
+        "falls to a third at least)",
+        [3.0 * pair[1] <= pair[0] for pair in (at_C, at_0)] if last[1] == LIMIT else None,
+        f"from {first[1]:,} to {last[1]:,} epochs: 1 - T_k / T of rows at C from {at_C[0]:.3g} to "
+        f"{at_C[1]:.3g}, T_k / T of rows at 0 from {at_0[0]:.3g} to {at_0[1]:.3g} (means)",
     )
 
 
@@ -84,18 +154,15 @@ def _traced(lab: Lab, rows: Rows, solver: str, epochs: int) -> dict[str, list[fl
         return {"norm": float(np.linalg.norm(point.w))}
 
     def measure() -> dict[str, list[float]]:
-        outcome = lab.fit(
+        outcome = lab.own(
             rows,
             C=C,
             solver=solver,
-            tol=0.0,
-            stall=None,
-            output="last",
             max_epochs=epochs,
             record_every=rows.n,
             measures=[norm],
         )
-        records = [r for r in outcome.trace if r.kind == "certified" and r.epochs >= 1.0]
+        records = [record for record in certified(outcome) if record.epochs >= 1.0]
         return {
             "norm": [record.measures["norm"] for record in records],
             "J": [record.current.primal for record in records],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..lab import Lab
+from ..lab import Lab, certified
 from ..report import Curve
 from ..sets import Rows
 
@@ -89,13 +89,10 @@ def pegasos(
             wrong = (test.X @ point.w > 0) != (test.y > 0)
             return {"error": float(wrong.mean())}
 
-        outcome = lab.fit(
+        outcome = lab.own(
             rows,
             lam=LAM,
             solver="pegasos",
-            tol=0.0,
-            stall=None,
-            output="last",
             max_epochs=None,
             max_visits=k * iterations,
             record_every=k * every,
@@ -105,7 +102,7 @@ def pegasos(
             duals=False,
             **settings,
         )
-        records = [record for record in outcome.trace if record.kind == "certified"]
+        records = certified(outcome)
         return {
             "iterations": [record.visits / k for record in records],
             "primal": [record.current.primal for record in records],

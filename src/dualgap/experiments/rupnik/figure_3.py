@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Curve, Figure, Panel, Report, Table, verdict_on
+from ..report import Claim, Curve, Figure, Panel, Report, Table, verdict_on
 from . import common
 
 PAPER = (0.058, 0.056)  # Pegasos after 50 iterations, SVM-light
 MARK = 50
 WINDOW = 11  # iterations
+LAMBDAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 REMARKS = (
     "One comment in ten is of the class sought, where CCAT has half of the documents: a model that never "
     "finds it has an error of 9.6% here.",
@@ -63,6 +64,7 @@ def run(lab: Lab) -> Report:
             + f" in the {len(one.error)} of this run",
         ),
     )
+    by_lam = _by_lam(lab, split)
     figure = Figure(
         "rupnik-figure-3",
         "The error on held-out rows by iteration of the algorithm's own point",
@@ -77,7 +79,34 @@ def run(lab: Lab) -> Report:
             )
         ],
     )
-    return Report(claims, (table,), (figure,), REMARKS, lab.data)
+    grid = Table(
+        "Error on held-out rows at the optimum, by lam", ("lam", split.training.name), [*by_lam.items()]
+    )
+    return Report((*claims, _optimal(by_lam)), (table, grid), (figure,), REMARKS, lab.data)
+
+
+def _by_lam(lab: Lab, split: common.Split) -> dict[float, float]:
+    """The error on held-out rows at the optimum (a gap of 0.1%) for every lam."""
+    return {
+        lam: float(
+            lab.once(
+                {"rupnik-lam": split.training.name, "rows": split.training.n, "lam": lam},
+                lambda lam=lam: _exact(lab, split, lam, 1e-3),  # type: ignore[misc]
+            )
+        )
+        for lam in LAMBDAS
+    }
+
+
+def _optimal(by_lam: dict[float, float]) -> Claim:
+    best = min(by_lam, key=by_lam.__getitem__)
+    return verdict_on(
+        f"lam = {common.LAM:g} is optimal for Reuters (here for the stand-in: an error within 0.1 points of "
+        "the least)",
+        by_lam[common.LAM] <= by_lam[best] + 0.001,
+        f"least error {by_lam[best]:.2%} at lam = {best:g}, {by_lam[common.LAM]:.2%} at {common.LAM:g}; "
+        "Reuters RCV1 is not at hand",
+    )
 
 
 def stays(iterations: list[float], errors: list[float], level: float) -> float:
@@ -88,12 +117,12 @@ def stays(iterations: list[float], errors: list[float], level: float) -> float:
     return math.inf
 
 
-def _exact(lab: Lab, split: common.Split) -> float:
+def _exact(lab: Lab, split: common.Split, lam: float = common.LAM, tol: float = 1e-4) -> float:
     """The error at the optimum. `decomposition` gets there on small data; where rows are many, any solver
     whose certificate is as tight has the same model.
     """
     solver = "decomposition" if split.training.n <= 5000 else "auto"
     bias = "exact" if solver == "decomposition" else "none"
-    outcome: Any = lab.fit(split.training, lam=common.LAM, solver=solver, bias=bias, tol=1e-4)
+    outcome: Any = lab.fit(split.training, lam=lam, solver=solver, bias=bias, tol=tol)
     scores = split.test.X @ outcome.coef + outcome.intercept
     return float(np.mean((scores > 0) != (split.test.y > 0)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,13 +23,16 @@ import scipy.sparse as sp
 
 from ...api import fit
 from ...data.formats.arrow.writing import write_store
-from ..lab import Lab
-from ..report import Cell, Curve
+from ...outcome import Outcome
+from ..lab import Lab, certified
+from ..report import Cell, Curve, Figure, Panel
 from ..sets import Rows
 
 C = 1.0
 MEBIBYTE = 2**20
 GAP = 1e-3  # the relative gap at which runs end
+ACCURACY = 1e-2  # to which passes and seconds are counted
+SHARES = (0.05, 0.1, 0.25)  # of the rows in memory
 
 
 class Shape(NamedTuple):
@@ -116,6 +119,33 @@ def stored(rows: Rows) -> Iterator[Path]:
         yield path
 
 
+class Place(NamedTuple):
+    """One cell of a comparison: rows on disk, their optimum, and the share of them that memory holds."""
+
+    rows: Rows
+    path: Path
+    optimum: float
+    share: float
+
+    @property
+    def budget(self) -> int:
+        """Bytes that are never the limit: the option `cache` says how many rows are kept, and duals, weights
+        and blocks come on top of them.
+        """
+        columns = int(self.rows.X.shape[1])
+        return 2 * self.path.stat().st_size + 64 * columns + 256 * self.rows.n + 8 * MEBIBYTE
+
+
+def places(lab: Lab) -> Iterator[Place]:
+    """All sets at all shares; one share where it is to be quick."""
+    for shape in shapes(lab):
+        rows = rows_of(lab, shape)
+        optimum = lab.optimum(rows, C=C)
+        with stored(rows) as path:
+            for share in SHARES[1:2] if lab.quick else SHARES:
+                yield Place(rows, path, optimum, share)
+
+
 class Run(NamedTuple):
     """How far above the optimum the best model was, by passes over the disk and by seconds."""
 
@@ -128,41 +158,63 @@ class Run(NamedTuple):
         places = zip(self.passes if by == "passes" else self.seconds, self.excess, strict=True)
         return next((when for when, value in places if value <= accuracy), math.inf)
 
-    def curve(self, label: str, by: str = "passes", dashed: bool = False) -> Curve:
-        """As a line of a figure."""
-        return Curve(
-            label,
-            self.passes if by == "passes" else self.seconds,
-            [max(e, 1e-9) for e in self.excess],
-            dashed,
-            "o",  # a run may have one point only
-        )
+    def curve(self, label: str, by: str) -> Curve:
+        """As a line of a figure; with markers, as a run may have one point only."""
+        when = self.passes if by == "passes" else self.seconds
+        return Curve(label, when, [max(e, 1e-9) for e in self.excess], marker="o")
 
 
-def run(lab: Lab, rows: Rows, path: Path, solver: str, optimum: float, epochs: float, **options: Any) -> Run:
-    """Train from disk in lockstep where that can be had, so that passes are the same each time."""
+def run(lab: Lab, place: Place, solver: str, epochs: float, **options: Any) -> Run:
+    """Train from disk with a share of the rows in memory."""
+    rows = place.rows
+    options = {"cache": place.share, **options}
     key = {"disk": rows.name, "rows": rows.n, "solver": solver, "epochs": epochs, **options}
 
     def measure() -> dict[str, list[float]]:
         lab.tell(f"{rows.name} from disk: {solver} {options}")
-        # the option `cache` says how many rows are kept; duals, weights and blocks come on top of them
-        budget = 2 * path.stat().st_size + 64 * rows.X.shape[1] + 256 * rows.n + 8 * MEBIBYTE
         outcome = fit(
-            path,
+            place.path,
             C=C,
             solver=solver,
             in_memory=False,
-            memory_budget=budget,
+            memory_budget=place.budget,
             tol=GAP,
             stall=None,
             max_epochs=epochs,
             **options,
         )
-        records = [record for record in outcome.trace if record.kind == "certified"]
         return {
-            "passes": [float(record.passes or 0.0) for record in records],
-            "seconds": [record.seconds for record in records],
-            "excess": [record.certificate.primal / optimum - 1.0 for record in records],
+            **curve_of(outcome, place.optimum),
+            "seconds": [record.seconds for record in certified(outcome)],
         }
 
     return Run(**lab.once(key, measure))
+
+
+def curve_of(outcome: Outcome, optimum: float) -> dict[str, list[float]]:
+    """Passes over the disk, and how far above the optimum the best model was."""
+    records = certified(outcome)
+    return {
+        "passes": [float(record.passes or 0.0) for record in records],
+        "excess": [record.certificate.primal / optimum - 1.0 for record in records],
+    }
+
+
+def panel(place: Place, runs: Mapping[str, Run], labels: Mapping[str, str], by: str) -> Panel:
+    """The runs of one cell as curves, by passes or by seconds."""
+    xlabel = "passes over the disk" if by == "passes" else by
+    curves = [one.curve(labels[name], by) for name, one in runs.items()]
+    return Panel(place.rows.name, xlabel, "J / J* - 1", curves, yscale="log")
+
+
+def figures(name: str, caption: str, panels: Mapping[float, Sequence[Panel]]) -> list[Figure]:
+    """A figure for every share of the rows in memory."""
+    return [
+        Figure(f"{name}-{100 * share:.0f}", f"{caption}, {share:.0%} of the rows in memory", found)
+        for share, found in panels.items()
+    ]
+
+
+def counted(count: float) -> Cell:
+    """Passes or seconds as a cell."""
+    return "not reached" if math.isinf(count) else count

@@ -147,3 +147,14 @@ def sign(gain: float) -> Part:
 def rows_of(found: Collection, category: int) -> Rows:
     """One category against the rest."""
     return Rows(found.name, found.X, np.where(found.topics[:, category], 1.0, -1.0))
+
+
+def largest(found: Collection) -> Rows:
+    """The largest category against the rest, under its name."""
+    category = int(np.argmax(found.topics.sum(axis=0)))
+    return rows_of(found, category)._replace(name=f"{found.name}, category {found.categories[category]}")
+
+
+def longest(found: Collection) -> float:
+    """The squared length of the longest document, M^2 of the theorems."""
+    return float(np.max(found.X.multiply(found.X).sum(axis=1)))

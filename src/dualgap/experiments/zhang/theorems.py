@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lab import Lab
+from ..lab import Lab, certified
 from ..report import Cell, Claim, Curve, Figure, Panel, Report, Table, verdict_on
 from ..sets import Rows
 from . import common
@@ -20,14 +20,13 @@ SETTING = (
     "the theorems' assumption; Theorem 6.1 is used with A M^2 = 2 lam, the least that it allows."
 )
 
+CAPTION = "Averaged and plain SGD with constant rates, hinge loss, below the bounds of Theorem 5.2"
+
 
 def run(lab: Lab) -> Report:
     """The hinge loss (A = 0, B = 1) on the largest category, without a regulariser."""
     found = common.collection(lab)
-    category = int(np.argmax(found.topics.sum(axis=0)))
-    rows = common.rows_of(found, category)
-    rows = rows._replace(name=f"{found.name}, category {found.categories[category]}")
-    longest = float(np.max(found.X.multiply(found.X).sum(axis=1)))  # M^2
+    rows, longest = common.largest(found), common.longest(found)
     table: list[list[Cell]] = []
     curves = []
     kept: dict[str, list[bool]] = {"averaged": [], "last": []}
@@ -42,16 +41,8 @@ def run(lab: Lab) -> Report:
             }
             for name, bound in bounds.items():
                 kept[name].append(values[name][place] <= bound)
-            table.append(
-                [
-                    eta,
-                    epochs,
-                    values["averaged"][place],
-                    bounds["averaged"],
-                    values["last"][place],
-                    bounds["last"],
-                ]
-            )
+            cells = (cell for name in kept for cell in (values[name][place], bounds[name]))
+            table.append([eta, epochs, *cells])
         x = [float(epochs) for epochs in _epochs(lab)]
         promised = [float(str(row[3])) for row in table[-len(x) :]]
         curves.append(Curve(f"bound of the averaged, eta = {eta:g}", x, promised, True))
@@ -75,13 +66,7 @@ def run(lab: Lab) -> Report:
                 distances,
             ),
         ),
-        (
-            Figure(
-                "zhang-theorems",
-                "Averaged and plain SGD with constant rates, hinge loss, below the bounds of Theorem 5.2",
-                [panel],
-            ),
-        ),
+        (Figure("zhang-theorems", CAPTION, [panel]),),
         ("The theorems are about rows drawn at random; here as in section 7 epochs are in random order.",),
         lab.data,
     )
@@ -100,13 +85,10 @@ def _distances(lab: Lab, rows: Rows, longest: float) -> list[list[float]]:
             far = []
             for averaged in (False, True):
                 options = common.sgd("", "hinge", eta, averaged=averaged).options
-                w = lab.fit(
+                w = lab.own(
                     rows,
                     lam=LAM,
                     solver="sgd",
-                    tol=0.0,
-                    stall=None,
-                    output="last",
                     max_epochs=epochs,
                     duals=False,
                     polish=0,
@@ -136,20 +118,17 @@ def _values(lab: Lab, rows: Rows, eta: float, *, averaged: bool) -> list[float]:
 
     def measure() -> list[float]:
         epochs = _epochs(lab)
-        outcome: Any = lab.fit(
+        outcome: Any = lab.own(
             rows,
             lam=0.0,
             solver="sgd",
-            tol=0.0,
-            stall=None,
-            output="last",
             max_epochs=epochs[-1],
             record_every=rows.n,
             duals=False,
             polish=0,
             **options,
         )
-        records = [record for record in outcome.trace if record.kind == "certified"]
+        records = certified(outcome)
         return [min(records, key=lambda r, e=epoch: abs(r.epochs - e)).current.primal for epoch in epochs]  # type: ignore[misc]
 
     return [float(value) for value in lab.once(key, measure)]

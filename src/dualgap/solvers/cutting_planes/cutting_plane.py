@@ -31,7 +31,7 @@ class CutState(Protocol):
 
 S = TypeVar("S", bound=CutState)
 
-ABILITIES = Capabilities(losses=("hinge",), moves_bias=True, package="daqp")
+ABILITIES = Capabilities(losses=("hinge",), offsets=False, moves_bias=True, package="daqp")
 
 
 @dataclass(frozen=True)

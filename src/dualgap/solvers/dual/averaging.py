@@ -112,7 +112,7 @@ def clipped(problem: Problem, beta: Floats) -> Floats:
         low, high = box(0.0)  # of a regression loss it does not depend on the target
         return np.clip(beta, low, high)
     (low_down, high_down), (low_up, high_up) = box(-1.0), box(1.0)
-    up = source.y > 0.0
+    up = source.y.real > 0.0
     return np.clip(beta, np.where(up, low_up, low_down), np.where(up, high_up, high_down))
 
 

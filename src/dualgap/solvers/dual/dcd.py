@@ -127,7 +127,8 @@ class DCD(Solver[State]):
 
     def set_target(self, state: State, tol: float) -> State:
         """Ask for an evaluation where a relative gap of ``tol`` seems to be reached."""
-        return state.at(estimate=state.sweeps.cursor.estimate._replace(tol=tol))
+        estimate = state.sweeps.cursor.estimate
+        return state if estimate.tol == tol else state.at(estimate=estimate._replace(tol=tol))
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
@@ -212,9 +213,9 @@ class DCD(Solver[State]):
     def shift_bias(self, state: State, centre: float) -> tuple[State, float]:
         """The same duals under a bias whose centre moves to the present one."""
         b, search = state.sweeps.cursor.b, state.sweeps.search
-        sweeps = state.sweeps.knowing(asked=search.asked or search.settled, settled=False)
-        # rows that were all optimal are looked at again at once
-        return state._replace(sweeps=sweeps).at(b=2.0 * b - centre), b
+        if search.settled:  # rows that were all optimal are looked at again at once
+            state = state._replace(sweeps=state.sweeps.knowing(asked=True, settled=False))
+        return state.at(b=2.0 * b - centre), b
 
     def recompute_primal(self, problem: Problem, state: State) -> State:
         """w(beta) computed anew, so that rounding errors do not accumulate."""

@@ -144,7 +144,7 @@ class MPU(Solver[State]):
             "in single precision (precision=float32).",
         ),
     }
-    capabilities = Capabilities(losses=("hinge",), moves_bias=True, own_stops=("delta_stop",))
+    capabilities = Capabilities(losses=("hinge",), offsets=False, moves_bias=True, own_stops=("delta_stop",))
 
     def check_together(self) -> None:
         """A quantum is positive."""

@@ -45,7 +45,8 @@ class ShrinkingSweeper:
         solved. Shrunk rows are scanned where an evaluation was asked for and none came.
         """
         stop = state.cursor.counts.visits + budget
-        state, manner = state.at(paused=False), self.manner._replace(stop=stop)
+        state = state.at(paused=False) if state.cursor.paused else state
+        manner = Manner(self.manner.shrinking, self.manner.group, stop)
         while state.cursor.counts.visits < stop and not state.cursor.paused:
             if state.search.scanned >= 0:
                 state = scan(rows, w, beta, state, stop)

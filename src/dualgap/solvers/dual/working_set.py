@@ -169,7 +169,7 @@ def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
 class WorkingSetSolver(Solver[State]):
     """Where solvers on working sets begin, what they hand over and how they end; the steps are their own."""
 
-    capabilities = Capabilities(losses=("hinge", "hard-margin"), biases=("none", "exact"))
+    capabilities = Capabilities(losses=("hinge", "hard-margin"), offsets=False, biases=("none", "exact"))
 
     def start(self, problem: Problem, warm: Point | None) -> State:
         """Begin at v = 0, or at the dual point of a warm start."""

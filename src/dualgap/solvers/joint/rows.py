@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.joint.problem import JointProblem
 from ...core.joint.products import sparse_add, sparse_scores
-from ...data.rows import CSR, Dense, Rows, as_matrix, slice_rows
+from ...data.rows import CSR, Dense, Rows, as_matrix, matrix_as, slice_rows
 from ...runtime.arrays import Floats
 from ...runtime.threads import in_threads
 
@@ -280,7 +280,7 @@ def _block(rows: Rows, span: slice, dtype: Any, picks: Any = None) -> Any:
     """Some rows of a block, dense ones as an array in the precision of products."""
     block = slice_rows(rows, span.start, span.stop)
     block = block if picks is None else _taken(block, picks)
-    return block if isinstance(block, CSR) else as_matrix(block, 0).astype(dtype, copy=False)
+    return block if isinstance(block, CSR) else matrix_as(block, dtype)
 
 
 def _taken(rows: Rows, picks: Any) -> Rows:

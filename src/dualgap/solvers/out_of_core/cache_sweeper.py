@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.rows import Batch
+from ...data.rows import CSR, Batch
 from ...runtime.arrays import Floats, Offsets
 from ...runtime.counts import Counts
 from ...runtime.jit import kernel, prefetch
@@ -107,6 +107,7 @@ class Manner(NamedTuple):
     eviction: Eviction
     uniform: bool  # every visit draws its row anew, instead of sweeps in random order
     rest: int  # rows with slack are visited in one of so many sweeps
+    pitch: int  # the row of slot s is number pitch s
     stop: int  # visits at which it ends
 
 
@@ -114,8 +115,9 @@ class Manner(NamedTuple):
 class CacheSweeper:
     """A `DualSweeper` over a batch whose rows are slots of a cache, ``beta`` being that of all rows.
 
-    The row of slot s is number 2 s of ``batch.rows`` (see ``data/row_cache.py``); targets, weights and norms
-    are numbered by slots. Rows that a sweep evicts stand right behind those in use in the order.
+    The row of slot s is number 2 s of ``batch.rows`` where these are sparse, and number s where they are
+    dense (``data/row_cache.py``, ``dense_row_cache.py``); targets, weights and norms are numbered by slots.
+    Rows that a sweep evicts stand right behind those in use in the order.
     """
 
     rest: int = 1
@@ -129,16 +131,20 @@ class CacheSweeper:
     def sweep(self, rows: Subproblem, w: Floats, beta: Floats, state: Sweeps, budget: int) -> Sweeps:
         """Visit rows in the cache until the budget is spent or none is left."""
         evicts, stop = self.eviction is not None, state.cursor.counts.visits + budget
-        manner = Manner(evicts, self.eviction or Eviction(1.0, 1.0, 1), self.uniform, self.rest, stop)
+        pitch = 2 if isinstance(rows.batch.rows, CSR) else 1
+        eviction = self.eviction or Eviction(1.0, 1.0, 1)
+        manner = Manner(evicts, eviction, self.uniform, self.rest, pitch, stop)
         return state._replace(cursor=_sweep(*rows, w, beta, state, manner))
 
 
 @kernel(forceinline=True)
-def _fetch_ahead(batch: Any, beta: Floats, ids: Offsets, order: Any, position: int, size: int) -> None:
+def _fetch_ahead(
+    batch: Any, beta: Floats, ids: Offsets, order: Any, position: int, size: int, pitch: int
+) -> None:
     """Ask for the rows in the slots that are visited `FAR` and `NEAR` places after ``position``.
 
-    As ``data/fetching.fetch_ahead``, and as there without branches, for rows whose offsets come in pairs and
-    whose duals are found by their numbers.
+    As ``data/fetching.fetch_ahead``, and as there without branches, for rows in slots whose
+    duals are found by their numbers.
     """
     ahead = order[min(position + FAR, size - 1)]
     prefetch(ids, ahead)
@@ -146,7 +152,7 @@ def _fetch_ahead(batch: Any, beta: Floats, ids: Offsets, order: Any, position: i
     prefetch(batch.weight, ahead)
     prefetch(batch.squared_norms, ahead)
     near = order[min(position + NEAR, size - 1)]
-    batch.rows.prefetch_rows(2 * ahead, 2 * near)
+    batch.rows.prefetch_rows(pitch * ahead, pitch * near)
     prefetch(beta, ids[near])
 
 
@@ -179,7 +185,7 @@ def _sweep(batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, state:
     rows, y, weight, squared_norms = batch
     scale, _, bias_rate = geometry
     ids, slack, order, rng, cursor = state
-    evicts, (fall, fill, period), uniform, rest, stop = manner
+    evicts, (fall, fill, period), uniform, rest, pitch, stop = manner
     b, size, position, due, epsilon, new_epsilon, renewed, counts = cursor
     visits, updates, entries = counts
     crowded = fill * order.shape[0]
@@ -196,12 +202,12 @@ def _sweep(batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, state:
                 other = below(rng, size)
                 order[position], order[other] = order[other], order[position]
             else:
-                _fetch_ahead(batch, beta, ids, order, position, due)
+                _fetch_ahead(batch, beta, ids, order, position, due, pitch)
             slot = order[position]
-            i = ids[slot]
-            score = rows.dot(2 * slot, w) + b
+            i, r = ids[slot], pitch * slot
+            score = rows.dot(r, w) + b
             visits += 1
-            entries += rows.count(2 * slot)
+            entries += rows.count(r)
             left, right = loss.dual_subdifferential(y[slot], score, beta[i])
             satisfied = min(right, -left)
             if evicts and satisfied > epsilon:
@@ -218,9 +224,9 @@ def _sweep(batch: Any, loss: Any, geometry: Any, w: Floats, beta: Floats, state:
                 move = weight[slot] * (best - beta[i])
                 if move != 0.0:
                     beta[i] = best
-                    rows.add(2 * slot, scale * move, w)
+                    rows.add(r, scale * move, w)
                     b += bias_rate * move
                     updates += 1
-                    entries += rows.count(2 * slot)
+                    entries += rows.count(r)
             position += 1
     return Cursor(b, size, position, due, epsilon, new_epsilon, renewed, Counts(visits, updates, entries))

@@ -28,7 +28,8 @@ def capacity(problem: Problem, cache: float) -> int:
     feed = source.feed
     columns = (COLUMN_BYTES - RESIDENT_COLUMN_BYTES) * source.d
     fixed = (AHEAD + 2) * feed.chunk_bytes + (8 * DUAL_COPIES + MEMBER_BYTES) * source.n + columns
-    each = ROOM * source.nnz / source.n * (4 + feed.value_bytes) + SLOT_BYTES
+    entry = feed.dense_bytes or ROOM * (4 + feed.value_bytes)
+    each = source.nnz / source.n * entry + SLOT_BYTES
     rows = int((source.memory_budget - fixed) / each)
     if rows >= 2:
         return min(wanted, rows)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.problem import Evaluation, Point, Problem
 from ...data.chunks import Feed, FromMemory, OnDisk, Piece, Reader
+from ...data.dense_row_cache import DENSE, DenseRowCache
 from ...data.row_cache import ROOM, RowCache
 from ...data.rows import Batch
 from ...data.sources import Part
@@ -132,7 +133,7 @@ class Engine:
         A reader on a thread of its own is ahead of the state: its evaluation is lost where a run is resumed.
         """
         frozen = self.passing.frozen if self.passing is not None and self._lockstep else state.frozen
-        return state._replace(room=self.cache.values.size, frozen=frozen)
+        return state._replace(room=self.cache.room, frozen=frozen)
 
     def train(self, problem: Problem, sweeper: CacheSweeper, state: State, budget: int) -> State:
         """Visit so many rows in the cache."""
@@ -164,11 +165,14 @@ class Engine:
 
     def _empty_cache(self, state: State) -> RowCache:
         mean = self._source.nnz / self._source.n
-        dtype = np.float32 if self.feed.value_bytes == 4 else np.float64
         ids, slack, order = state.sweeps.ids, state.sweeps.slack, state.sweeps.order
+        n = self._source.n
+        if self.feed.dense_bytes:
+            return DenseRowCache(ids, order, slack, DENSE[self.feed.dense_bytes], n=n, d=self.feed.d)
+        dtype = np.float32 if self.feed.value_bytes == 4 else np.float64
         room = state.room or max(FEWEST_ENTRIES, int(ROOM * mean * ids.size))
         grows = self._source.memory_budget is None
-        return RowCache(ids, order, slack, room, dtype, n=self._source.n, grows=grows)
+        return RowCache(ids, order, slack, room, dtype, n=n, grows=grows)
 
     def _fill_again(self, state: State) -> None:
         """Read the rows that were in the cache of a run that is resumed, into their slots."""

@@ -52,7 +52,7 @@ class MarginSGD(Solver[State]):
     duals: bool = duals_option()
     bias_step: float = bias_step_option()
 
-    capabilities = Capabilities(losses=("hinge",), biases=BIASES)
+    capabilities = Capabilities(losses=("hinge",), offsets=False, biases=BIASES)
 
     @property
     def relative_accuracy(self) -> tuple[float, float]:

@@ -48,7 +48,7 @@ class Norma(Averaged):
             "It learns online, in one pass over the rows as they come; the bound is on the mean of all.",
         )
     }
-    capabilities = Averaged.capabilities._replace(losses=("hinge",))
+    capabilities = Averaged.capabilities._replace(losses=("hinge",), offsets=False)
 
     def descended(self, problem: Problem) -> tuple[Loss, PrimalGeometry]:
         """The hinge with this margin; one met exactly is an update."""

@@ -151,7 +151,7 @@ class Pegasos(Polished, Solver[State]):
         "there is no projection, and with k = 1 the steps are those of sgd-r; paper=true is Pegasos as "
         "published"
     )
-    capabilities = Capabilities(losses=("hinge",), biases=BIASES, own_stops=("stop_within",))
+    capabilities = Capabilities(losses=("hinge",), offsets=False, biases=BIASES, own_stops=("stop_within",))
     papers: ClassVar[Mapping[str, Preset]] = {
         "shalev-shwartz-2007": Preset(
             "Shalev-Shwartz, Singer and Srebro (2007), figure 1", {"projection": True}, "It has no bias."

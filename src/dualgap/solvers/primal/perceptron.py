@@ -90,7 +90,7 @@ class Perceptron(Descent):
 
     name = "perceptron"
     summary = "the perceptron: plain, averaged, with a margin or voted; it minimises no objective"
-    capabilities = Descent.capabilities._replace(losses=("hinge",), unregularised=True)
+    capabilities = Descent.capabilities._replace(losses=("hinge",), offsets=False, unregularised=True)
     papers: ClassVar[Mapping[str, Preset]] = {
         "rosenblatt-1962": Preset(
             "Rosenblatt (1962)",

@@ -20,6 +20,7 @@ import numpy as np
 from ...core.problem import Point, Problem
 from ...data.rows import as_matrix
 from ...data.sources import View, view
+from ...runtime.arrays import canonical
 from ...runtime.errors import InputError
 from ...runtime.random import GIVEN
 from ...training.solver import Preset
@@ -92,5 +93,6 @@ def _sample(solver: SvmSgd, problem: Problem) -> Problem:
     begin_epoch(order, solver.how, True)
     first = order.picks[:SAMPLE].astype(np.int64)
     rows = as_matrix(source.rows, source.d)[first]
-    part = view(rows, source.y[first], source.weight[first])
+    y = source.y[first]
+    part = replace(view(rows, y.real, source.weight[first]), y=canonical(y, y.dtype))  # y may have offsets
     return Problem(part, problem.loss, problem.lam, problem.bias)

@@ -1,22 +1,26 @@
 """Newton's equations solved by Cholesky factors: what conjugate gradients would need many products for.
 
-    (diag(ridge) + Z' diag(h) Z) v = Z' h t - slope,    Z = (X, lift): the rows, with a column for the bias
+    (diag(ridge) + Z' diag(h) Z) v = r,    Z = (X, lift): the rows, with a column for the bias
 
-By columns the matrix is made by BLAS and factorised as it is. Where rows are fewer, v = (Z' u - slope) /
-ridge with
+By columns the matrix is made by BLAS and factorised as it is. Where rows are fewer, v = (Z' u + r) / ridge
+with
 
-    (Z diag(1/ridge) Z' + diag(1/h)) u = t + Z (slope / ridge),
+    (Z diag(1/ridge) Z' + diag(1/h)) u = -Z (r / ridge),
 
-a matrix of as many rows; a free bias, whose ridge is 0, is the multiplier of 1'u = slope of the bias. (The
+a matrix of as many rows; a free bias, whose ridge is 0, is the multiplier of 1'u = -r of the bias. (The
 formula of Woodbury would take differences of large numbers.) Either costs what tens of products do, and
 does not mind columns of bad scale.
+
+In an interior point method ``r = Z' (h t + m) - ridge away``, where the scores ``Z away`` are known. By rows
+no product with Z is needed then but the one that makes v itself: the inner products of rows, which are
+known, do for its scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
@@ -34,8 +38,27 @@ CACHED = 2**15  # entries of a block that stays in the cache
 # much the faster, and text that stores every entry behaves as the same numbers in an array do.
 DENSE, LEAST_DENSE, MOST_DENSE = 0.25, 2**14, 2**25
 
+DIGITS = 1e-6  # the part of a dual that rounding may spoil
+
 Solve = Callable[[Floats], Floats]
-Equations = Callable[[Floats, Floats], Floats]  # of t and slope
+
+
+class Residual(NamedTuple):
+    """``Z' m - ridge away``, by its parts."""
+
+    duals: Floats  # m
+    away: Floats
+    scores: Floats  # Z away
+
+
+class Move(NamedTuple):
+    """A vector v by its scores Z v; v itself is made when asked for."""
+
+    scores: Floats
+    place: Callable[[], Floats]
+
+
+Equations = Callable[[Floats, Residual], Move]  # of t
 
 
 def cost(rows: int, entries: int, d: int, sparse: bool) -> float:
@@ -109,17 +132,86 @@ class Hessians:
         """What solves ``(diag(ridge) + Z' diag(h) Z) v = r``; None where rounding leaves no factors."""
         if self.d <= self.n:
             return self.by_columns(*roots(h))
-        solve, zero = self._by_rows(h), np.zeros(self.n)
-        return None if solve is None else lambda r: solve(zero, -r)
+        solve = self._by_rows(h)
+        if solve is None:
+            return None
+        divided = self.divided
+
+        def answer(r: Floats) -> Floats:
+            at = divided(r)
+            u, b = solve(-self.scores(at[:-1], float(at[-1])), -float(r[-1]))
+            return divided(self.moment(u) + r, b)
+
+        return answer
 
     def equations(self, h: Floats) -> Equations | None:
-        """What solves ``(diag(ridge) + Z' diag(h) Z) v = Z' h t - slope`` for any t and slope, by whichever
-        are fewer, rows or columns; None where rounding leaves no factors.
+        """What solves ``(diag(ridge) + Z' diag(h) Z) v = Z' (h t + m) - ridge away``, by whichever are fewer,
+        rows or columns; None where rounding leaves no factors.
         """
-        if self.d <= self.n:
-            solve = self.by_columns(*roots(h))
-            return None if solve is None else lambda t, slope: solve(self.moment(h * t) - slope)
-        return self._by_rows(h)
+        return self.equations_by_columns(h) if self.d <= self.n else self.equations_by_rows(h)
+
+    def equations_by_columns(self, h: Floats) -> Equations | None:
+        """A product with Z' for the right side, and one with Z for the scores."""
+        solve = self.by_columns(*roots(h))
+        if solve is None:
+            return None
+
+        def answer(t: Floats, residual: Residual) -> Move:
+            v = solve(self.moment(h * t + residual.duals) - self.ridge * residual.away)
+            return Move(self.scores(v[:-1], float(v[-1])), lambda: v)
+
+        return answer
+
+    def equations_by_rows(self, h: Floats) -> Equations | None:
+        """By inner products of rows, with u + m for u: ``v = Z' u / ridge - away``. The scores of v are then
+        differences of larger numbers; where these leave few digits, passes over the rows do it.
+        """
+        solve, steepest = self._by_rows(h), float(h.max())
+        if solve is None:
+            return None
+
+        def answer(t: Floats, residual: Residual) -> Move:
+            m, away, scores = residual
+            if self.free:
+                scores = scores - self.lift * away[-1]
+            u, b = solve(t + scores - self._from_rows(m), -self.lift * float(m.sum()))
+            u += m
+            made = self._from_rows(u) - scores
+            noise = self._noise(u) * steepest  # in u, where the scores make it
+            if noise > DIGITS * float(np.abs(u).max()):
+                return self._by_passes(solve, t, residual)
+            made += self.lift * b if self.free else 0.0
+            return Move(made, lambda: self.divided(self.moment(u) - self.ridge * away, b))
+
+        return answer
+
+    def _by_passes(self, solve: Any, t: Floats, residual: Residual) -> Move:
+        """The same from differences of vectors, whose products with rows are as exact as they are small."""
+        slope = self.moment(residual.duals) - self.ridge * residual.away
+        at = self.divided(slope)
+        u, b = solve(t - self.scores(at[:-1], float(at[-1])), -float(slope[-1]))
+        v = self.divided(self.moment(u) + slope, b)
+        return Move(self.scores(v[:-1], float(v[-1])), lambda: v)
+
+    def _noise(self, u: Floats) -> float:
+        """What rounding may leave in a sum of inner products."""
+        longest = float(np.diagonal(self.inner_products).max())
+        return float(np.finfo(np.float64).eps * longest / self.ridge[0] * np.abs(u).sum())
+
+    @property
+    def free(self) -> bool:
+        """Whether the bias is not regularised."""
+        return bool(self.ridge[-1] == 0.0)
+
+    def divided(self, r: Floats, b: float = 0.0) -> Floats:
+        """``r / ridge``, with ``b`` for a free bias."""
+        return np.append(r[:-1] / self.ridge[0], b) if self.free else r / self.ridge
+
+    def _from_rows(self, u: Floats) -> Floats:
+        """``Z diag(1/ridge) Z' u``, without a free bias."""
+        held = 0.0 if self.free else self.lift / float(self.ridge[-1]) * float(u.sum())
+        found: Floats = self.inner_products @ u / self.ridge[0] + held
+        return found
 
     def by_columns(self, rows: Any, root: Floats) -> Solve | None:
         """What solves ``(diag(ridge) + sum of root^2 z z') v = r`` over some rows, or all where ``rows`` is
@@ -140,29 +232,42 @@ class Hessians:
         matrix[d, d] = matrix[d, d] or 1.0  # a free bias where no row is curved
         return cholesky(matrix)
 
-    def _by_rows(self, h: Floats) -> Equations | None:
-        """By rows of h > 0; the others are absent."""
-        lam, strength = float(self.ridge[0]), float(self.ridge[-1])
-        free, held = strength == 0.0, self.lift / strength if strength > 0.0 else 0.0
-        curved = np.flatnonzero(h)
+    def _by_rows(self, h: Floats) -> Callable[[Floats, float], tuple[Floats, float]] | None:
+        """What solves ``(Z diag(1/ridge) Z' + diag(1/h)) u = r`` by rows of h > 0; the others are absent. A
+        free bias is the multiplier of ``1'u = total``.
+        """
+        n, free = self.n, self.free
+        curved: Any = np.flatnonzero(h)
         if not curved.size:
-            ridge = np.where(self.ridge > 0.0, self.ridge, 1.0)
-            return lambda t, slope: -slope / ridge
-        matrix = self.inner_products[np.ix_(curved, curved)] / lam + held
-        matrix[np.diag_indices_from(matrix)] += 1.0 / h[curved]
-        solve = cholesky(matrix)
-        if solve is None:
+            return lambda r, total: (np.zeros(n), 0.0)
+        if curved.size == n:
+            curved = slice(None)
+            matrix = self.inner_products / self.ridge[0]
+        else:
+            matrix = self.inner_products[np.ix_(curved, curved)] / self.ridge[0]
+        if not free:
+            matrix += self.lift / self.ridge[-1]
+        matrix.reshape(-1)[:: matrix.shape[0] + 1] += 1.0 / h[curved]
+        kept, rough = matrix.copy(), cholesky(matrix)
+        if rough is None:
             return None
-        level = solve(np.ones(curved.size)) if free else np.zeros(curved.size)
 
-        def answer(t: Floats, slope: Floats) -> Floats:
-            u, b = np.zeros(self.n), 0.0
-            u[curved] = solve((t + self.X @ slope[:-1] / lam + held * slope[-1])[curved])
+        def solve(r: Floats) -> Floats:
+            """Once more for what is left, as rows may be long for lam; if that brings the solution nearer."""
+            u = rough(r)
+            left = r - kept @ u
+            finer = u + rough(left)
+            return finer if np.abs(r - kept @ finer).max() < np.abs(left).max() else u
+
+        level = solve(np.ones(matrix.shape[0])) if free else np.zeros(0)
+
+        def answer(r: Floats, total: float) -> tuple[Floats, float]:
+            u, b = np.zeros(n), 0.0
+            u[curved] = solve(r[curved])
             if free:
-                b = (float(u.sum()) - float(slope[-1])) / float(level.sum())
+                b = (float(u.sum()) - total) / float(level.sum())
                 u[curved] -= b * level
-            v = self.moment(u) - slope
-            return np.append(v[:-1] / lam, b if free else v[-1] / strength)
+            return u, b
 
         return answer
 

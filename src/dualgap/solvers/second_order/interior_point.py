@@ -33,9 +33,10 @@ from ...runtime.threads import blas_threads
 from ...training.solver import Capabilities, Solver, Status, Steps
 from ...training.states import state_class
 from ...training.stopping import Reason
-from .direct import Equations, Hessians, cost, in_entries
+from .direct import Equations, Hessians, Move, Residual, cost, in_entries
 
 TO_BOUNDARY = 0.99  # the part of the way to the nearest bound that a step may go
+PASSES, PASSES_BY_ROWS = 4, 1  # of a step over the rows, besides an evaluation
 NO_ROOM = 1e-20  # between a dual and a bound that it has met up to rounding; duals are of the order of 1
 
 
@@ -54,7 +55,7 @@ class State(NamedTuple):
 class Direction(NamedTuple):
     """A step of all unknowns."""
 
-    place: Floats  # of (w, b)
+    move: Move  # of (w, b)
     beta: Floats
     p: Floats
     q: Floats
@@ -73,29 +74,29 @@ def hessians_of(problem: Problem) -> Hessians:
 
 
 class Box(NamedTuple):
-    """The ramps of a loss, a row for each."""
+    """The ramps of a loss, a row for each, and the weights g of the rows."""
 
     at: Floats
     low: Floats
     high: Floats
     bend: Floats
+    floor: Floats  # low, and 0 where there is no bound
+    ceiling: Floats
+    g: Floats
 
     @classmethod
     def of(cls, problem: Problem) -> Box:
         """Those of the rows of positive weight."""
-        ramps = problem.loss.ramps(problem.source.y[present(problem)])
+        chosen = present(problem)
+        ramps = problem.loss.ramps(problem.source.y[chosen])
         at, low, high = (np.stack([ramp[k] for ramp in ramps]) for k in range(3))
-        return cls(at, low, high, np.array([[ramp.bend] for ramp in ramps]))
+        floor, ceiling = (np.where(np.isfinite(bound), bound, 0.0) for bound in (low, high))
+        bend, g = np.array([[ramp.bend] for ramp in ramps]), problem.source.weight[chosen]
+        return cls(at, low, high, bend, floor, ceiling, g / problem.total_weight)
 
     def products(self, p: Floats, q: Floats, beta: Floats) -> tuple[Floats, Floats]:
-        """``p (high - beta)`` and ``q (beta - low)``, 0 where there is no bound."""
-        above = np.where(
-            np.isfinite(self.high), p * (np.where(np.isfinite(self.high), self.high, 0.0) - beta), 0.0
-        )
-        below = np.where(
-            np.isfinite(self.low), q * (beta - np.where(np.isfinite(self.low), self.low, 0.0)), 0.0
-        )
-        return above, below
+        """``p (high - beta)`` and ``q (beta - low)``; without a bound p and q are 0."""
+        return p * (self.ceiling - beta), q * (beta - self.floor)
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class InteriorPoint(Solver[State]):
             "squared",
             "huber",
             "absolute",
+            "quantile",
             "epsilon-insensitive",
             "squared-epsilon-insensitive",
         ),
@@ -153,13 +155,13 @@ class InteriorPoint(Solver[State]):
     @contextmanager
     def _opened(self, problem: Problem) -> Iterator[Steps[State]]:
         with blas_threads(problem.source.threads):
-            yield _Opened(hessians_of(problem))
+            yield _Opened(problem)
 
     def step(
         self, problem: Problem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
         """One step, whatever the budget."""
-        return _Opened(hessians_of(problem)).step(problem, state, budget, news)
+        return _Opened(problem).step(problem, state, budget, news)
 
     def point(self, problem: Problem, state: State) -> Point:
         """The point, with the sum of the ramps' duals for each row."""
@@ -171,8 +173,8 @@ class InteriorPoint(Solver[State]):
 class _Opened:
     """The steps of a run."""
 
-    def __init__(self, hessians: Hessians) -> None:
-        self.hessians = hessians
+    def __init__(self, problem: Problem) -> None:
+        self.hessians, self.box = hessians_of(problem), Box.of(problem)
 
     @np.errstate(over="ignore", invalid="ignore")  # a step that is no number is noticed
     def step(
@@ -181,12 +183,13 @@ class _Opened:
         """One step of the predictor-corrector method."""
         source, hessians = problem.source, self.hessians
         scores = hessians.scores(state.w, state.b) if news is None else news.scores[present(problem)]
-        step = _Step.of(problem, hessians, state, scores)
+        step = _Step.of(hessians, self.box, state, scores, problem.bias.centre)
         price = cost(source.n, source.nnz, source.d, hessians.sparse)
+        passes = PASSES if source.d <= source.n else PASSES_BY_ROWS
         counts = Counts(
             state.counts.visits + 3 * problem.epoch_size,
             state.counts.updates + 1,
-            state.counts.entries + 8 * source.nnz + in_entries(price, hessians.sparse),
+            state.counts.entries + passes * source.nnz + in_entries(price, hessians.sparse),
         )
         if step is None:
             reason = Reason("stalled", "the Hessian cannot be factorised any more; try another solver")
@@ -196,12 +199,13 @@ class _Opened:
         centring = (step.product(far, predictor) / now) ** 3 if now > 0.0 else 0.0
         v = step.towards(centring * now, predictor)
         length = min(1.0, TO_BOUNDARY * step.reach(v))
-        if not all(np.isfinite(part).all() for part in v):  # rounding has left nothing of the equations
+        place = v.move.place()
+        if not all(np.isfinite(part).all() for part in (place, v.beta, v.p, v.q)):  # rounding has won
             reason = Reason("stalled", "steps are no numbers any more; rescale X or take a smaller C")
             return state._replace(counts=counts), Status("required", reason)
         state = State(
-            state.w + length * v.place[:-1],
-            state.b + length * float(v.place[-1]),
+            state.w + length * place[:-1],
+            state.b + length * float(place[-1]),
             state.beta + length * v.beta,
             state.p + length * v.p,
             state.q + length * v.q,
@@ -222,27 +226,24 @@ class _Step(NamedTuple):
     """The linear equations of one step."""
 
     state: State
-    hessians: Hessians
     solve: Equations
     box: Box
-    g: Floats
     theta: Floats
     margin: Floats  # s - a + bend beta + p - q
-    slope: Floats  # ridge (w, b) - Z' g sum beta
+    residual: Residual  # Z' g sum beta - ridge (w, b)
 
     @classmethod
-    def of(cls, problem: Problem, hessians: Hessians, state: State, scores: Floats) -> _Step | None:
+    def of(cls, hessians: Hessians, box: Box, state: State, scores: Floats, centre: float) -> _Step | None:
         """The equations at a state; None where they cannot be solved."""
-        box, g = Box.of(problem), problem.source.weight[present(problem)] / problem.total_weight
         up, down = _room(box, state)
         theta = box.bend + state.p / up + state.q / down
         margin = scores - box.at + box.bend * state.beta + state.p - state.q
-        solve = hessians.equations(g * (1.0 / theta).sum(axis=0))
+        solve = hessians.equations(box.g * (1.0 / theta).sum(axis=0))
         if solve is None:
             return None
-        away = np.append(state.w, state.b - problem.bias.centre)
-        slope = hessians.ridge * away - hessians.moment(g * state.beta.sum(axis=0))
-        return cls(state, hessians, solve, box, g, theta, margin, slope)
+        away = np.append(state.w, state.b - centre)
+        residual = Residual(box.g * state.beta.sum(axis=0), away, scores - hessians.lift * centre)
+        return cls(state, solve, box, theta, margin, residual)
 
     def towards(self, target: float, first: Direction | None) -> Direction:
         """The step to products of ``target``; ``first`` is the predictor, whose products of second order
@@ -255,9 +256,9 @@ class _Step(NamedTuple):
             above, below = above + first.p * first.beta, below - first.q * first.beta
         rho = -self.margin - above / up + below / down
         mean = (rho / self.theta).sum(axis=0) / (1.0 / self.theta).sum(axis=0)
-        place = self.solve(mean, self.slope)
-        beta = (rho - self.hessians.scores(place[:-1], float(place[-1]))) / self.theta
-        return Direction(place, beta, (above + state.p * beta) / up, (below - state.q * beta) / down)
+        move = self.solve(mean, self.residual)
+        beta = (rho - move.scores) / self.theta
+        return Direction(move, beta, (above + state.p * beta) / up, (below - state.q * beta) / down)
 
     def product(self, far: float, v: Direction) -> float:
         """The mean of p (high - beta) and q (beta - low) so far along a direction."""

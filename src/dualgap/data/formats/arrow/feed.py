@@ -29,6 +29,7 @@ class StoreFeed:
     """
 
     steady = True
+    dense_bytes = 0
 
     def __init__(self, store: Store) -> None:
         self.store = store
