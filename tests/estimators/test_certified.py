@@ -43,8 +43,8 @@ class TestDecisionBounds:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(150, 4))
         y = np.where(X[:, 0] + 0.5 * rng.normal(size=150) > 0, "a", "b")
-        best = estimators.LinearSVC(tol=1e-10, max_iter=10_000).fit(X, y).decision_function(X)
-        rough = estimators.LinearSVC(tol=1e-2, keep_dual=True).fit(X, y)
+        best = estimators.LinearSVC(tol=1e-10, max_iter=10_000, random_state=0).fit(X, y).decision_function(X)
+        rough = estimators.LinearSVC(tol=1e-2, keep_dual=True, random_state=0).fit(X, y)
         low, high = rough.decision_bounds(X, training=(X, y))
         assert ((low <= best + 1e-4) & (best <= high + 1e-4)).all()
         assert (high - low).mean() < 2.0

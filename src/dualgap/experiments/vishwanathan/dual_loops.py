@@ -32,6 +32,7 @@ LABELS = {
     "block": "block minimisation",
 }
 BLOCKS = ("selective", "block")
+IN_TURNS = ("in turns", *BLOCKS)  # methods that read on the thread that trains
 
 
 class Streamed(NamedTuple):
@@ -39,7 +40,7 @@ class Streamed(NamedTuple):
 
     run: common.Run
     epochs: list[float]
-    paused: float  # seconds for which the trainer waited for what it had asked the disk for
+    paused: float  # seconds for which the trainer waited for chunks, where it reads them itself
     total: float  # seconds of the run
 
     @property
@@ -77,10 +78,15 @@ def run(lab: Lab) -> Report:
         (
             "data",
             "share in memory",
-            *(f"{label}: {what}" for label in LABELS.values() for what in ("epochs / s", "waits")),
+            *(f"{label}: epochs / s" for label in LABELS.values()),
+            *(f"{LABELS[method]}: waits" for method in IN_TURNS),
         ),
         [
-            [*_named(place), *(cell for one in runs.values() for cell in (one.speed, one.pause))]
+            [
+                *_named(place),
+                *(one.speed for one in runs.values()),
+                *(runs[method].pause for method in IN_TURNS),
+            ]
             for place, runs in found
         ],
     )
@@ -103,8 +109,17 @@ REMARKS = (
     "As published: the solver cached-loops with paper=matsushima-2012. Reader and trainer are threads, and "
     "neither waits for the other, so no two runs are the same to the bit. In turns: the same eviction and "
     "draws with lockstep, which reads when six visits for every row read are done.",
-    "Waits: seconds for which the thread that trains stood still for a chunk that it asked for itself. The "
-    "first certificate is there after two passes.",
+    "Seconds are those of the clock, of one run each, on a machine that others used too; the methods of a "
+    "row of the table were run one after another.",
+    "Selective block minimisation is ahead of the published loops on ocr-like rows, where these train at 2 "
+    "to 12 epochs a second and ours at 9 to 46. The likely reason: the published threshold falls at every "
+    "visit of a full memory, so rows leave it soon after they came, and few are left to visit. In a run with "
+    "room for 4,000 rows 249 to 2,958 were there when it was looked at, with our eviction 3,794 and more "
+    "once it had been filled.",
+    "Waits: the share of the seconds for which training stood still for a chunk, where one thread reads and "
+    "trains. Where a reader has a thread of its own, the trainer waits too once twenty sweeps over the same "
+    "rows were made and no row has come; that is not measured, but shows in epochs a second. The first "
+    "certificate is there after two passes.",
     "Block minimisation and selective block minimisation are run as published (paper=yu-2010, chang-2011). "
     "The pass in which they split and compress the data is not counted in their seconds; the claim on it "
     "compares one pass with them.",
@@ -198,11 +213,10 @@ def _at_once(cells: Cells) -> Claim:
 def _wasteful(lab: Lab, cells: Cells) -> Claim:
     pauses = [runs[method].pause for runs in cells for method in BLOCKS]
     extra = [pass_seconds(lab) / runs[method].seconds for runs in cells for method in BLOCKS]
-    waiting = [runs["published"].pause for runs in cells]
     return verdict_on(
         "selective and plain block minimisation are wasteful: they pause while a block is loaded, and read "
         "everything once more to split and compress it (here: each more than a tenth of the time to 1%)",
         [mostly([pause > 0.1 for pause in pauses]), mostly([share > 0.1 for share in extra])],
-        f"they pause for {min(pauses):.0%} to {max(pauses):.0%} of the time, dual cached loops for "
-        f"{max(waiting):.0%}; one more pass is {min(extra):.0%} to {max(extra):.0%} of their time to 1%",
+        f"they pause for {min(pauses):.0%} to {max(pauses):.0%} of the time; one more pass is "
+        f"{min(extra):.0%} to {max(extra):.0%} of their time to 1%",
     )

@@ -52,6 +52,14 @@ def run(lab: Lab) -> Report:
     )
 
 
+def _by_share(ahead: list[Part], table: list[list[Cell]]) -> str:
+    shares = dict.fromkeys(row[1] for row in table)
+    found = {
+        share: [part for part, row in zip(ahead, table, strict=True) if row[1] == share] for share in shares
+    }
+    return "; ".join(f"{share:.0%} in memory: {tally(parts)}" for share, parts in found.items())
+
+
 def _claim(rule: str, ahead: list[Part], table: list[list[Cell]]) -> Claim:
     column = 2 + list(RULES).index(rule)
     cells = "; ".join(
@@ -60,5 +68,5 @@ def _claim(rule: str, ahead: list[Part], table: list[list[Cell]]) -> Claim:
     return verdict_on(
         f"active eviction needs fewer passes than random eviction: {RULES[rule].removeprefix('active, ')}",
         mostly(ahead),
-        f"{tally(ahead)} cells; {cells}",
+        f"{tally(ahead)} cells ({_by_share(ahead, table)}); {cells}",
     )
