@@ -37,7 +37,7 @@ ANY_WAY = {"loss", "C", "lam", "tol", "bias", "rho", "seed", "callbacks"}
 
 def common_start(
     rows: View, labels: Labels, told: Mapping[str, Any], interrupted: Callable[[], bool]
-) -> list[tuple[Point, Known | None]] | None:
+) -> dict[int, tuple[Point, Known | None]] | None:
     """Where each class begins, and the evaluation of that point where its gap is small enough already; None
     where a common start does not pay: it is for large dense data of many classes, where coordinates are a
     good beginning, and where nothing is asked for that depends on the way to the optimum. ``told`` are the
@@ -75,10 +75,11 @@ def common_start(
         found = trained_together(problems, codes, tol, seed, rows.threads, interrupted)
     else:
         return None
-    return [
-        (point, None if value is None else Known(problem, value))
-        for problem, (point, value) in zip(problems, found, strict=True)
-    ]
+    none = np.zeros(0)  # a run that makes no step needs no scores
+    return {
+        k: (point, None if value is None else Known(problem, value._replace(scores=none)))
+        for k, (problem, (point, value)) in enumerate(zip(problems, found, strict=True))
+    }
 
 
 def _coordinates_begin(problem: Problem) -> bool:

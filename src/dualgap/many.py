@@ -265,7 +265,7 @@ class _Runs:
                 told = self._arguments(k, held)
                 known = None
                 if start is not None:
-                    told["warm"], known = start[k]
+                    told["warm"], known = start.pop(k)
                 return job(k, against_rest(self.data._replace(source=rows), k), known=known, **told)
 
             return _outcomes(run_jobs(map(prepared, self.positive), threads=workers, ctrl_c=ctrl_c))
