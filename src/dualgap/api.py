@@ -22,6 +22,7 @@ from .runtime.errors import InputError, TrivialModelWarning
 from .training.callbacks import Callback
 from .training.interruption import CtrlC
 from .training.jobs import Job
+from .training.loop import Known
 from .training.records import Record
 from .training.run import Run
 from .training.running import Running, running, solve
@@ -256,11 +257,13 @@ def job(
     y: Any = None,
     *,
     adapt: Callable[[AnySolver], tuple[AnySolver, float]] | None = None,
+    known: Known | None = None,
     **arguments: Any,
 ) -> Job:
     """A run of ``fit`` with these arguments, for ``run_jobs``.
 
     ``adapt`` makes of the solver one that takes turns with others, and says how many visits a turn has.
+    ``known`` is the evaluation of the warm start, where that has been made.
     """
     bound = _signature().bind(X, y, **arguments)
     bound.apply_defaults()
@@ -273,6 +276,7 @@ def job(
                 "the rest"
             )
     task, rules, settings, callbacks = prepared_run(bound.arguments)
+    settings = replace(settings, known=known)
     if adapt is not None:
         solver, quantum = adapt(task.solver)
         task, settings = task._replace(solver=solver), replace(settings, max_quantum=quantum)

@@ -20,7 +20,7 @@ import numpy as np
 from .api import ended_unasked, fit, job, warn_unconverged
 from .common_start import common_start
 from .core.losses import JOINT, make_loss
-from .core.problem import Certificate, Point
+from .core.problem import Certificate
 from .data.chunks import OnDisk
 from .data.dataset import Dataset, array_of
 from .data.label_sets import LabelSets, as_label_matrix, is_label_matrix
@@ -184,8 +184,8 @@ def one_vs_rest(
     threads : int
         In memory, so many classes are trained at a time, on one copy of the rows; threads beyond the number
         of classes share the passes over all rows. From disk, all classes are trained in the same passes.
-        With the logistic loss, dense rows and several classes all runs begin where Newton's method for all
-        classes at once ends, usually within ``tol``; its time is in none of their records.
+        On large dense data of several classes all runs begin where training all classes at once ends, usually
+        within ``tol``; its time is in none of their records.
     callbacks_for : function of a label that returns callbacks
         The callbacks of that class's run, besides ``callbacks``, which see the runs of all classes. With
         threads they are called from several of them.
@@ -263,9 +263,10 @@ class _Runs:
 
             def prepared(k: int) -> Job:
                 told = self._arguments(k, held)
+                known = None
                 if start is not None:
-                    told["warm"] = Point(start.w[:, k].copy(), float(start.b[k]), start.beta(k, rows.y == k))
-                return job(k, against_rest(self.data._replace(source=rows), k), **told)
+                    told["warm"], known = start.pop(k)
+                return job(k, against_rest(self.data._replace(source=rows), k), known=known, **told)
 
             return _outcomes(run_jobs(map(prepared, self.positive), threads=workers, ctrl_c=ctrl_c))
 

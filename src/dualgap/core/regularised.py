@@ -66,6 +66,21 @@ class Regularised(ABC):
         source = self.source
         return Size(source.n, source.d, source.nnz, source.epoch_size, source.in_memory)
 
+    def has_values_of(self, other: Regularised) -> bool:
+        """Whether both are the same problem on the same rows in memory, so that points have the same
+        values.
+        """
+        mine, theirs = self.source, other.source
+        return (
+            (repr(self.loss), self.lam, repr(self.bias), self.total_weight)
+            == (repr(other.loss), other.lam, repr(other.bias), other.total_weight)
+            and mine.in_memory
+            and theirs.in_memory
+            and mine.batch.rows is theirs.batch.rows
+            and np.array_equal(mine.y, theirs.y)
+            and np.array_equal(mine.weight, theirs.weight)
+        )
+
     @property
     def epoch_size(self) -> int:
         """The rows of positive weight: an epoch is that many visits."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..core.problem import Certificate, Evaluation, Form, Intercept, Point, Regularised
 from ..runtime.arrays import Floats
@@ -35,6 +35,13 @@ Output: TypeAlias = Literal[
 ]  # which model a run hands back: the best seen, or the solver's own
 
 
+class Known(NamedTuple):
+    """An evaluation that has been made already, and the problem that made it."""
+
+    problem: Regularised
+    found: Evaluation
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a run is trained and what it tells, apart from solver, problem and stopping rules."""
@@ -50,6 +57,7 @@ class Settings:
     )
     max_quantum: float = math.inf  # visits in one call of the solver
     warm: Point | None = None
+    known: Known | None = None  # the evaluation of ``warm``
     resume: Run | None = None
     auto_reason: str = ""  # why this solver was chosen, for callbacks
     compile_seconds: float = 0.0  # spent on kernels while the run was prepared
@@ -96,6 +104,12 @@ class Loop:
             self._start(settings.warm)
 
     def _start(self, warm: Point | None) -> None:
+        known = self.settings.known
+        if warm is not None and known is not None and self.problem.has_values_of(known.problem):
+            self._see(warm, known.found, "warm start", owned=True)
+            self.point, self.current = warm, Value.of(known.found)
+            if self.certificate.relative_gap <= self.settings.tol:
+                warm = None  # no step will be made
         watch = Stopwatch()
         self.state = self.solver.set_target(self.solver.start(self.problem, warm), self.schedule.target)
         self._trained(watch)

@@ -78,6 +78,75 @@ def test_under_a_free_bias_b_is_the_centre_and_the_balance_of_the_duals(loss: An
     assert gap < 1e-2
 
 
+def clouds(n: int = 300, d: int = 8, K: int = 24) -> tuple[Any, Any]:
+    rng = np.random.default_rng(5)
+    y = np.append(np.arange(K), rng.integers(0, K, n - K))
+    return rng.normal(size=(K, d))[y] + 0.4 * rng.normal(size=(n, d)), y
+
+
+def test_idle_classes_are_those_that_a_step_leaves_at_0() -> None:
+    loss, rng = CrammerSinger(), np.random.default_rng(0)
+    idle, found = np.empty(6), 0
+    for _ in range(300):
+        p = rng.random(6) * (rng.random(6) < 0.4)
+        p = p / p.sum() if p.any() else np.eye(6)[2]
+        scores, q, y = rng.normal(size=6), rng.choice([0.01, 0.3, 4.0]), int(rng.integers(6))
+        beta = np.eye(6)[y] - p
+        beta[y] = -(beta.sum() - beta[y])
+        left = loss.row_idle(y, scores, beta, idle)
+        assert left == 6 - idle.sum() >= 1
+        out = np.empty(6)
+        loss.row_step(y, scores, beta, q, out)
+        assert not out[idle == 1.0].any()
+        if left == 1:
+            assert np.abs(out - p).max() < 1e-12
+        found += int(idle.sum())
+    assert found > 300
+
+
+def test_few_classes_of_a_row_are_read_where_few_matter() -> None:
+    X, y = clouds()
+    outcome = dualgap.fit(X, y, loss="crammer-singer", C=1.0, solver="joint-dual", tol=1e-4)
+    assert outcome.converged
+    last = outcome.trace[-1]
+    per_visit = last.entries / (last.visits * X.shape[1])  # of 24 classes read, and some written
+    assert per_visit < 10.0
+
+
+@every_bias
+def test_without_news_all_classes_come_back(bias: Bias) -> None:
+    problem = problem_of(CrammerSinger(), bias, n=60, K=9)
+    solver = JointDual(seed=2)
+    state, listed, statuses = solver.set_target(solver.start(problem, None), 1e-9), 0, set()
+    for _ in range(10_000):
+        state, status = solver.step(problem, state, 20, None)
+        statuses.add(status.evaluate)
+        listed = max(listed, int(np.count_nonzero(state.sweeps.listed)))
+    assert listed > 0
+    assert "convenient" in statuses or bias.free
+    assert problem.certify(solver.point(problem, state)).relative_gap < 1e-6
+
+
+@every_bias
+def test_a_class_that_was_dropped_wrongly_is_restored_by_an_evaluation(bias: Bias) -> None:
+    problem = problem_of(CrammerSinger(), bias, n=60, K=9)
+    solver, state = JointDual(seed=2), stepped(problem, 240, 240)
+    state.sweeps.listed[:] = 1  # of every row its own class alone
+    state.sweeps.classes[:, 0] = problem.source.y
+    news = problem.evaluate(solver.point(problem, state))
+    state, _ = solver.step(problem, state, 1, news)
+    wanted = [
+        problem.loss.row_idle(int(label), scores, beta, np.empty(9))
+        for label, scores, beta in zip(problem.source.y, news.scores, state.beta, strict=True)
+    ]
+    room, active = state.sweeps.classes.shape[1], state.sweeps.active_rows[: state.sweeps.cursor.active]
+    for i in active:
+        assert wanted[i] > 1
+        assert state.sweeps.listed[i] == 0 or wanted[i] - 1 <= state.sweeps.listed[i] <= room
+    present = np.flatnonzero(problem.source.weight)
+    assert {int(i) for i in present if wanted[i] > 1} <= {int(i) for i in active}
+
+
 def test_a_start_at_duals_that_are_not_feasible_is_one_at_0() -> None:
     problem = problem_of(Multinomial(), NoBias())
     wrong = np.ones((40, 4))

@@ -13,6 +13,7 @@ from ...runtime.arrays import Floats
 from ...runtime.jit import inner
 from .contract import joint_loss_type
 
+SURE = 1e-12  # a p_y up to which it is taken to be 0, and the others to have all of the mass
 TINY = 1e-12  # a curvature up to which the dual step of the multinomial is taken to be that of curvature 0
 
 
@@ -109,6 +110,9 @@ class Multinomial(NamedTuple):
         for k in range(count):
             out[k] /= total
 
+    def row_idle(self, y: int, scores: Floats, beta: Floats, out: Floats) -> int:
+        return int(scores.shape[0])  # p > 0 at every optimum
+
     def row_at_zero(self, classes: int) -> float:
         return math.log(classes)
 
@@ -194,6 +198,22 @@ class CrammerSinger(NamedTuple):
             out[k] = out[k] / total if total > 0.0 else 0.0
         if not total > 0.0:  # the row is empty, or all but: any class is best that has the largest score
             out[best] = 1.0
+
+    def row_idle(self, y: int, scores: Floats, beta: Floats, out: Floats) -> int:
+        # A step keeps p_k = 0 where v_k = s_k + 1[k != y] is below that of every class with p > 0: what they
+        # have in common after it lies between theirs.
+        level = np.inf
+        for k in range(scores.shape[0]):
+            if beta[k] < 0.0 or (k == y and beta[k] < 1.0 - SURE):
+                v = scores[k] + (0.0 if k == y else 1.0)
+                level = v if v < level else level
+        left = 0
+        for k in range(scores.shape[0]):
+            zero = beta[k] >= 1.0 - SURE if k == y else beta[k] == 0.0
+            idle = zero and scores[k] + (0.0 if k == y else 1.0) < level
+            out[k] = 1.0 if idle else 0.0
+            left += 0 if idle else 1
+        return left
 
     def row_at_zero(self, classes: int) -> float:
         return 1.0

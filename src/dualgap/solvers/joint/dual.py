@@ -5,7 +5,7 @@
 
 For Crammer-Singer the step is a projection onto the simplex (Crammer and Singer, JMLR 2001; Keerthi et al.,
 KDD 2008; LIBLINEAR's -s 4 has the same in coordinates), for the multinomial loss a root of one variable. An
-epoch visits the rows in a fresh permutation.
+epoch visits the active rows in a fresh permutation; `active` says which are, and which of their classes.
 
 A bias that is not regularised is found as in `solvers.exact_bias`: by the penalty ``mu/2 |b - centre|^2``,
 whose centre moves to b(beta) = centre + z / mu after every epoch.
@@ -16,35 +16,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...core.geometry import DualGeometry
 from ...core.joint.problem import JointProblem
 from ...core.problem import Evaluation, Point
+from ...data.rows import Dense
 from ...runtime.arrays import Floats
 from ...runtime.counts import Counts
-from ...runtime.jit import kernel
 from ...runtime.options import option
-from ...runtime.random import shuffle
 from ...training.solver import Capabilities, Solver, Status
-from ...training.states import Extent, Fixed, Position, invariant, state_class
+from ...training.states import Extent, Fixed, invariant, state_class
+from ...training.stopping import Reason
 from ..exact_bias import SHARE, STRONGEST
-from ..order import Order
-
-
-@state_class
-class Cursor(NamedTuple):
-    """Where the visits stand."""
-
-    position: Position = -1  # the next pick; -1 before an epoch is laid out
-    counts: Counts = Counts()
+from .active import Sweeps
+from .sweeps import Work, sweep
 
 
 @state_class
 class State(NamedTuple):
-    """W = W(beta), and b = centre + z / mu where the bias is free, b = b(beta) elsewhere."""
+    """W = W(beta), and b = centre + z / mu where the bias is free, b = b(beta) elsewhere. W is (d, K), or for
+    dense rows (K, d).
+    """
 
     w: Floats
     b: Floats
@@ -52,18 +47,16 @@ class State(NamedTuple):
     centre: Floats
     mu: Fixed  # of a free bias; 0 elsewhere
     moved: int  # visits when the centre last moved
-    order: Order
-    cursor: Cursor
+    sweeps: Sweeps
 
     @property
     def counts(self) -> Counts:
         """Work done so far."""
-        return self.cursor.counts
+        return self.sweeps.cursor.counts
 
 
 @invariant(State)
 def _check(state: State, extent: Extent) -> Iterator[tuple[bool, str]]:
-    yield state.cursor.position <= state.order.picks.size, "cursor.position is beyond the picks"
     yield state.moved <= state.counts.visits, "moved is beyond the visits made"
 
 
@@ -74,9 +67,9 @@ class JointDual(Solver[State]):
     seed: int = option(0, "seed of the random order")
 
     name = "joint-dual"
-    summary = "dual ascent for K classes at once: all duals of a row in one step"
+    summary = "dual ascent for K classes at once: all duals of a row in one step, with shrinking"
     capabilities = Capabilities(
-        losses=("multinomial", "crammer-singer"), biases=("none", "augmented", "exact")
+        losses=("multinomial", "crammer-singer"), biases=("none", "augmented", "exact"), estimates_gap=True
     )
 
     def start(self, problem: JointProblem, warm: Point | None) -> State:
@@ -91,34 +84,78 @@ class JointDual(Solver[State]):
                 b = np.array(found.b)
         if problem.bias.free:
             b = centre.copy()
-        order = Order.of(source.batch, self.seed)
-        return State(w, b, beta, centre, _prox_strength(problem), 0, order, Cursor())
+        sweeps = Sweeps.of(source.weight, K, self.seed)
+        w = np.ascontiguousarray(w.T) if _by_class(problem) else w
+        return State(w, b, beta, centre, _prox_strength(problem), 0, sweeps)
+
+    def set_target(self, state: State, tol: float) -> State:
+        """Ask for an evaluation where a relative gap of ``tol`` seems to be reached."""
+        estimate = state.sweeps.cursor.estimate._replace(tol=tol)
+        return state._replace(sweeps=state.sweeps.at(estimate=estimate))
 
     def step(
         self, problem: JointProblem, state: State, budget: int, news: Evaluation | None
     ) -> tuple[State, Status]:
-        """Make that many visits; the centre of a free bias moves after every epoch."""
-        free = problem.bias.free
-        if news is not None and not free:  # under a free bias its w(beta) is that of another beta
-            state.w[...] = news.w_of_dual
-            state.b[...] = news.b
+        """Visit rows until the budget is spent or those that are active are as good as solved; the centre of
+        a free bias moves after every epoch.
+        """
+        free, source = problem.bias.free, problem.source
+        sweeps = state.sweeps
+        if news is not None:
+            if not free:  # under a free bias its w(beta) is that of another beta
+                state.w[...] = news.w_of_dual.T if _by_class(problem) else news.w_of_dual
+                state.b[...] = news.b
+            sweeps = sweeps.informed(source.y, problem.loss, state.beta, problem.total_weight, news)
+            if sweeps.cursor.active == 0 and not free:
+                ended = Reason("optimal", "no row can be improved any further in float64")
+                return state._replace(sweeps=sweeps), Status("no", ended)
+        elif sweeps.cursor.solved:  # nobody looked at the others
+            sweeps = sweeps.reopened()
+        state = state._replace(sweeps=sweeps)
         rate = 1.0 / (state.mu * problem.total_weight) if free else problem.bias_rate
         geometry = DualGeometry(problem.scale, 0.0, rate)
-        batch, stop = problem.source.batch, state.counts.visits + budget
-        work = np.empty((2, problem.classes))
-        while state.counts.visits < stop:
-            end = min(stop, state.moved + problem.epoch_size) if free else stop
-            state = state._replace(cursor=ascend(batch, problem.loss, geometry, state, work, end))
-            if free and end == state.moved + problem.epoch_size:
-                way = state.b - state.centre
-                state.centre[...] = state.b
-                state.b[...] += way
-                state = state._replace(moved=end)
-        return state, Status()
+        stop, work = state.counts.visits + budget, Work.of(problem.classes, _by_class(problem))
+        while True:
+            cursor = sweep(source.batch, problem.loss, geometry, state, work, stop, free)
+            state = state._replace(sweeps=state.sweeps._replace(cursor=cursor))
+            if free:
+                state = _centred(state)
+            if free and cursor.active == cursor.shrunk:
+                state = state._replace(sweeps=state.sweeps.reopened())
+            elif cursor.solved or (cursor.paused and not (free and _unbalanced(problem, state))):
+                return state, Status("target_expected" if cursor.paused else "convenient")
+            if state.counts.visits >= stop:
+                return state, Status()
 
     def point(self, problem: JointProblem, state: State) -> Point:
         """W(beta), b and beta."""
-        return Point(state.w, state.b, state.beta)
+        w = np.ascontiguousarray(state.w.T) if _by_class(problem) else state.w
+        return Point(w, state.b, state.beta)
+
+
+def _by_class(problem: JointProblem) -> bool:
+    """Whether W is stored by classes; see `sweeps.Work`."""
+    return isinstance(problem.source.batch.rows, Dense)
+
+
+def _centred(state: State) -> State:
+    """The centre of a free bias moves where an epoch has ended, and most active rows were in it."""
+    cursor = state.sweeps.cursor
+    if cursor.position >= 0 or 2 * (state.counts.visits - state.moved) < cursor.active - cursor.shrunk:
+        return state
+    way = state.b - state.centre
+    state.centre[...] = state.b
+    state.b[...] += way
+    return state._replace(moved=state.counts.visits)
+
+
+def _unbalanced(problem: JointProblem, state: State) -> bool:
+    """Whether ``z = mu (b - centre)`` alone keeps the gap above the one asked for; see
+    `exact_bias.unbalanced`.
+    """
+    estimate, z = state.sweeps.cursor.estimate, state.mu * (state.b - state.centre)
+    left = float(z @ z) * problem.mean_square / (2.0 * problem.lam)
+    return left * problem.total_weight > estimate.tol * estimate.dual
 
 
 def _prox_strength(problem: JointProblem) -> float:
@@ -127,52 +164,3 @@ def _prox_strength(problem: JointProblem) -> float:
         return 0.0
     square = problem.mean_square
     return min(problem.lam / (SHARE * square if square > 0.0 else 1.0), STRONGEST * problem.value_at_zero)
-
-
-@kernel
-def ascend(batch: Any, loss: Any, geometry: Any, state: Any, work: Floats, stop: int) -> Cursor:
-    """Steps up to visit number ``stop``; ``work`` has room for two rows of K numbers."""
-    rows, y, weight, squared_norms = batch
-    scale, _, bias_rate = geometry
-    w, b, beta = state.w, state.b, state.beta
-    _, picks, rng = state.order
-    position = state.cursor.position
-    now, updates, entries = state.cursor.counts
-    scores, change = work[0], work[1]
-    n, classes = picks.shape[0], b.shape[0]
-    while now < stop:
-        if position < 0 or position >= n:
-            shuffle(rng, picks, n)
-            position = 0
-        i = picks[position]
-        position += 1
-        now += 1
-        count, label, c = rows.count(i), int(y[i]), weight[i]
-        entries += count * classes
-        for k in range(classes):
-            scores[k] = b[k]
-        for e in range(count):
-            j, x = rows.entry(i, e)
-            for k in range(classes):
-                scores[k] += x * w[j, k]
-        loss.row_step(label, scores, beta[i], c * (scale * squared_norms[i] + bias_rate), change)
-        mass, moved = 0.0, False
-        for k in range(classes):
-            if k != label:
-                mass += change[k]
-                move = -change[k] - beta[i, k]
-                moved |= move != 0.0
-                beta[i, k] = -change[k]
-                change[k] = c * move
-        change[label] = c * (mass - beta[i, label])
-        beta[i, label] = mass
-        if moved:
-            updates += 1
-            entries += count * classes
-            for e in range(count):
-                j, x = rows.entry(i, e)
-                for k in range(classes):
-                    w[j, k] += scale * x * change[k]
-            for k in range(classes):
-                b[k] += bias_rate * change[k]
-    return Cursor(position, Counts(now, updates, entries))

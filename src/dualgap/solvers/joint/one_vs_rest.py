@@ -10,16 +10,18 @@ each class as its warm start.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.problem import Point, Problem
 from ...data.sources import View
 from ...runtime.arrays import Floats
 from ...runtime.threads import blas_threads, in_threads
 from .preconditioner import Preconditioner
 from .rows import JointRows
+from .together import Class, evaluated
 
 FINER, LEAST_ROWS = 8, 4096  # samples come first, as in `newton`
 LEVEL_ENDS = 0.1
@@ -35,8 +37,16 @@ class Start(NamedTuple):
     b: Floats
     scores: Floats  # (n, K)
 
-    def beta(self, k: int, positive: Any) -> Floats:
-        """The duals of class k, whose rows are ``positive``: minus the slopes of the loss."""
+    def classes(self, problems: Sequence[Problem], codes: Any, tol: float) -> list[Class]:
+        """Each class with its duals, which are minus the slopes of the loss, and evaluated."""
+        points = [
+            Point(self.w[:, k].copy(), float(self.b[k]), self.duals(k, codes == k))
+            for k in range(len(problems))
+        ]
+        return evaluated(problems, points, codes, tol)
+
+    def duals(self, k: int, positive: Any) -> Floats:
+        """Those of class k, whose rows are ``positive``."""
         found: Floats = positive - _sigmoid(self.scores[:, k].astype(np.float64))
         return found
 

@@ -35,8 +35,9 @@ from ...training.solver import AnySolver, Capabilities, Solver, Status, Steps
 from ...training.states import Extent, Numbers, invariant, state_class
 from ...training.stopping import Reason, broken
 from ..joint import dual
+from ..joint.active import Sweeps
 from ..joint.dual import JointDual
-from ..order import Order
+from ..joint.sweeps import Work, sweep
 from .engine import damaged
 from .sample import joined
 
@@ -227,18 +228,15 @@ class _Opened:
         )
         batch = Batch(joined([batch.rows for batch in batches]), *arrays)
         place = np.random.SeedSequence([self._solver.seed, state.pass_number, state.block])
-        order = Order.of(batch, int(place.generate_state(1)[0]))
-        if not order.picks.size:
+        sweeps = Sweeps.of(batch.weight, problem.classes, int(place.generate_state(1)[0]))
+        if not sweeps.cursor.active:
             return state
-        cursor = dual.Cursor(-1, state.counts)
-        rows = dual.State(state.w, state.b, state.beta[span], np.zeros(0), 0.0, 0, order, cursor)
+        rows = dual.State(state.w, state.b, state.beta[span], np.zeros(0), 0.0, 0, sweeps)
         geometry = DualGeometry(problem.scale, 0.0, problem.bias_rate)
-        work, stop = (
-            np.empty((2, problem.classes)),
-            state.counts.visits + self._solver.inner * order.picks.size,
-        )
-        cursor = dual.ascend(batch, problem.loss, geometry, rows, work, stop)
-        return state._replace(counts=cursor.counts)
+        work, stop = Work.of(problem.classes, by_class=False), self._solver.inner * sweeps.cursor.active
+        cursor = sweep(batch, problem.loss, geometry, rows, work, stop, False)
+        done = zip(state.counts, cursor.counts, strict=True)
+        return state._replace(counts=Counts(*(before + more for before, more in done)))
 
     def _loaded(self, k: int) -> Part:
         """A chunk; whatever a source of chunks raises becomes an InputError."""
