@@ -61,24 +61,17 @@ REASONS: dict[str, list[tuple[str, str]]] = {
 _SGD = [
     (r"elasticnet|penalty='l1'|l1_ratio", L2),
     (r"adaptive|passive_aggressive|pa1|pa2", "learning rates: optimal, constant and invscaling only"),
-    (
-        r"average",
-        "the mean of iterates begins after the first epoch, and there are no separate average attributes",
-    ),
-    (
-        r"averaging",
-        "the mean of iterates begins after the first epoch, and there are no separate average attributes",
-    ),
+    (r"average|averaging", AVERAGE),
     (r"float32|dtype_match", FLOAT32),
     (r"FutureWarning|power_t", DEPRECATED),
-    (r"loss_function|validation_mask|_sgd|sgd_proba", PRIVATE),
+    (r"loss_functions|validation_mask", PRIVATE),
     (r"Regex pattern did not match|ConvergenceWarning", WORDS),
-    (r"coef_init|intercept_init", WORDS),
     (
         r"early_stopping|tol_parameter|validation_set|n_iter_no_change",
         "stops by the proven gap, or where the held-out loss has not fallen at all; held-out rows are drawn "
         "by our own generator",
     ),
+    (r"sgd_proba", "of classes whose probability is 0 alike, any may be called the least"),
     (r"input_format", "several targets are several models"),
     (r"large_regularization", "a step above 1/alpha, at which the iteration diverges, is refused by name"),
     (r"balanced_weight", "the best model seen is kept, and on these rows it is better than the test expects"),

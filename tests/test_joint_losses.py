@@ -127,7 +127,7 @@ class TestAgainstOthers:
         assert found.primal == pytest.approx(objective(X, y, ours.coef, 0.0, C, loss), rel=1e-10)
         assert found.dual - found.rounding <= theirs
         assert found.primal <= theirs * (1.0 + 1.01e-3)
-        assert (ours.model.predict(dense) == peer.predict(X)).mean() > 0.98
+        assert (ours.model.predict(dense) == peer.predict(X)).mean() > 0.97
 
     @every_bias
     @pytest.mark.parametrize(("joint", "single"), [("multinomial", "logistic"), ("crammer-singer", "hinge")])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn import linear_model, svm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -430,6 +431,8 @@ def test_kinds_of_rows_give_one_model(name: str, tmp_path: Any) -> None:
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_names_of_columns_are_kept(name: str, library: str) -> None:
     frames = pytest.importorskip(library)
+    if library == "polars" and tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):
+        pytest.skip("scikit-learn before 1.9 reads names by a protocol that polars has given up")
     X, y = data_for(name)
     frame = frames.DataFrame({key: X[:, k] for k, key in enumerate("abcd")})
     model = made(name, random_state=0).fit(frame, frames.Series(y))

@@ -69,7 +69,7 @@ OTHERS = {
         {"learning_rate": "constant", "eta0": 9.0, "max_iter": 5},
         {"output": "last"},
     ),
-    ("HuberRegressor", "tol"): ({}, {"tol": 1e5}),
+    ("HuberRegressor", "tol"): ({"C": 0.1, "solver": "sdca"}, {"tol": 0.9}),
 }
 ALL = [(name, parameter) for name in ESTIMATORS for parameter in parameters_of(name)]
 

@@ -133,9 +133,9 @@ def test_weights_to_begin_with(cls: Any) -> None:
     begun_there.fit(X, y, coef_init=first.coef_, intercept_init=first.intercept_)
     afresh = cls(alpha=0.01, random_state=0, max_iter=1, tol=None).fit(X, y)
     assert begun_there.objective_[0] <= first.objective_[0] * (1.0 + 1e-9) < afresh.objective_[0]
-    with pytest.raises(InputError, match="coef_init has shape"):
+    with pytest.raises(InputError, match="coef_init does not match"):
         cls().fit(X, y, coef_init=np.zeros(3))
-    with pytest.raises(InputError, match="intercept_init has shape"):
+    with pytest.raises(InputError, match="intercept_init does not match"):
         cls().fit(X, y, intercept_init=np.zeros(3))
 
 

@@ -243,7 +243,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             For each row the class of the highest score; with any number of labels a row, 1 for those with a
             positive score, else 0.
         """
-        scores = self.decision_function(X, offset)
+        scores = self.decision_function(X, **_moved(offset))
         return indicators_of(scores).astype(np.intp) if self._multilabel else labels_of(scores, self.classes_)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -263,7 +263,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             A column for each of ``classes_``. The probabilities of one-against-rest models are divided by
             their sum; with any number of labels a row each column is for itself.
         """
-        scores, loss = self.decision_function(X, offset), self._fitted_loss()
+        scores, loss = self.decision_function(X, **_moved(offset)), self._fitted_loss()
         return of_positive(loss, scores) if self._multilabel else class_probabilities(loss, scores)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -283,7 +283,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
             A column for each of ``classes_``.
         """
         with np.errstate(divide="ignore"):
-            logarithms: Floats = np.log(self.predict_proba(X, offset))
+            logarithms: Floats = np.log(self.predict_proba(X, **_moved(offset)))
         return logarithms
 
     def decision_threshold(
@@ -337,3 +337,8 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
 def _shape(y: Any) -> tuple[int, ...]:
     """The shape of labels: an array, a sparse matrix, a data frame or lists."""
     return tuple(y.shape) if hasattr(y, "shape") else np.asarray(y, dtype=object).shape
+
+
+def _moved(offset: Any) -> dict[str, Any]:
+    """An offset as an argument, where there is one: subclasses may define methods of rows alone."""
+    return {} if offset is None else {"offset": offset}

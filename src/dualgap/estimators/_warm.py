@@ -27,9 +27,9 @@ def given_points(start: Start, models: int, d: int) -> Points:
     coef = np.zeros((models, d)) if start.coef is None else np.asarray(start.coef, dtype=np.float64)
     intercept = np.zeros(models) if start.intercept is None else np.asarray(start.intercept, dtype=np.float64)
     if coef.size != models * d:
-        raise InputError(f"coef_init has shape {coef.shape}, and the model has {(models, d)}")
+        raise InputError(f"Provided coef_init does not match dataset: {coef.shape} for {(models, d)}")
     if intercept.size != models:
-        raise InputError(f"intercept_init has shape {intercept.shape}, and the model has {(models,)}")
+        raise InputError(f"Provided intercept_init does not match dataset: {intercept.shape} for {(models,)}")
     rows, values = coef.reshape(models, d), intercept.reshape(models)
     return lambda k: Point(np.ascontiguousarray(rows[k]), float(values[k]), None)
 

@@ -70,7 +70,6 @@ class LinearClassifier(StreamingClassifier):
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
         max_iter: float = 1000,
-        output: str = "best",
         time_limit: float | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -79,6 +78,7 @@ class LinearClassifier(StreamingClassifier):
         keep_dual: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        output: str = "best",
         callbacks: Any = None,
         verbose: int = 0,
     ) -> None:

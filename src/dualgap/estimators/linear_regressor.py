@@ -67,7 +67,6 @@ class LinearRegressor(StreamingRegressor):
         bias: str = "exact",
         intercept_scaling: float = 1.0,
         max_iter: float = 1000,
-        output: str = "best",
         time_limit: float | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -76,6 +75,7 @@ class LinearRegressor(StreamingRegressor):
         keep_dual: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        output: str = "best",
         callbacks: Any = None,
         verbose: int = 0,
     ) -> None:

@@ -27,8 +27,8 @@ class SGDClassifier(StochasticGradient, StreamingClassifier):
     {bias}
     {max_iter}
     {sgd_steps}
-    {class_weight}
     {early_stopping}
+    {class_weight}
     {warm_start}
     {random_state}
     {output}

@@ -46,8 +46,8 @@ def certified_regions(model: Model) -> tuple[Region, ...]:
     coef: Any = [model.coef.T] if model.joint else model.coef
     intercept: Any = [model.intercept] if model.joint else model.intercept
     balls = []
-    for certificate, w, b in zip(model.certificates, coef, intercept, strict=True):
-        if math.isinf(model.C) and model.loss != "hard-margin":
+    for proof, certificate, w, b in zip(model.proofs, model.certificates, coef, intercept, strict=True):
+        if proof.lam == 0.0:
             raise InputError("lam = 0: nothing bounds the scores of the optimum")
         radius = math.sqrt(2.0 * certificate.gap) * (1.0 + 16.0 * UNIT)
         balls.append(Region(np.asarray(w), b, radius, rho))

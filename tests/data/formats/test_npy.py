@@ -186,6 +186,19 @@ def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert set(json.loads(capsys.readouterr().out)["labels"]) == {"ham", "spam", "eggs"}
 
 
+def test_commands_from_disk_with_all_classes_at_once(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    joint = ("--labels", "words.npy", "--loss", "multinomial", "--C", 0.1, "--from-disk", "--json")
+    assert run("train", "X.npy", *joint, "-o", "m") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["solver"] == "streamed-newton"
+    assert told["passes"] >= 2
+    assert run("certify", "m", "X.npy", "--labels", "words.npy", "--quiet") == 0
+    assert run("predict", "m", "X.npy", "--probabilities", "-o", "p.txt") in (0, None)
+    assert np.loadtxt("p.txt").sum(axis=1) == pytest.approx(1.0)
+
+
 def test_scores_of_rows_without_labels(folder: Path) -> None:
     model = dualgap.fit("X.npy", "y.npy", C=0.1).model
     expected = model.decision_function(array("X"))

@@ -16,6 +16,7 @@ from dualgap.core.joint.problem import JointProblem
 from dualgap.core.losses import make_loss
 from dualgap.core.problem import Point, Problem
 from dualgap.data.chunks import FromMemory, OnDisk
+from dualgap.data.dataset import DataSpec, open_data
 from dualgap.data.sources import view
 from dualgap.files import write_store
 from dualgap.runtime.errors import InputError
@@ -290,6 +291,12 @@ def test_limits_and_budgets(files: dict[str, Any]) -> None:
             dualgap.fit(solver=solver, memory_budget=900, **few)
     with pytest.raises(InputError, match="bias='exact' needs all rows in memory"):
         dualgap.fit(solver="joint-block", bias="exact", **few)
+
+
+def test_the_duals_of_all_classes_count_as_memory(files: dict[str, Any]) -> None:
+    spec = DataSpec(files["X"], files["y"], memory_budget=100_000)
+    assert open_data(spec, "one-vs-rest").source.in_memory
+    assert not open_data(spec, "classes").source.in_memory
 
 
 def test_budgets_decide_how_many_rows_stay(rows: Any) -> None:

@@ -41,7 +41,7 @@ class WithOffsets(NamedTuple):
     @property
     def summary(self) -> str:
         """That of the loss, at the score with its offset."""
-        return f"{self.base.summary}, s with the offset of the row"
+        return self.base.summary + ", s with the offset of the row"
 
     @property
     def lipschitz(self) -> float:
