@@ -366,7 +366,7 @@ class TestConvergenceWarning:
         """What the advice says is so."""
         X = np.random.default_rng(2).normal(size=(200, 150))
         y = np.where(np.random.default_rng(3).random(200) < 0.4, 1, -1)
-        told: dict[str, Any] = {"C": 1e4, "max_epochs": 100}
+        told: dict[str, Any] = {"C": 1e4, "max_epochs": 100, "bias": "exact"}
         assert "or take solver='auto', which leaves dcd" in dualgap.fit(X, y, solver="dcd", **told).advice
         assert dualgap.fit(X, y, **told).converged
         assert "solver='auto'" not in dualgap.fit(X, y, C=1e4, max_epochs=1).advice
