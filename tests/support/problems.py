@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from dualgap.core.bias import NoBias
-from dualgap.core.losses import LOSSES, make_loss
+from dualgap.core.losses import make_loss
 from dualgap.core.problem import Problem
 from dualgap.data.sources import view
 from dualgap.solvers import SOLVERS, can_train
 
-# solvers of problems with one score a row; the others are for joint problems of K classes
-SINGLE_SCORE = [name for name, solver in SOLVERS.items() if any(can_train(solver, loss) for loss in LOSSES)]
+# solvers of the hinge loss; the others are for smooth losses from disk, or for joint problems of K classes
+SINGLE_SCORE = [name for name, solver in SOLVERS.items() if can_train(solver, "hinge")]
 
 Arrays = tuple[np.ndarray, np.ndarray]
 Weights = Callable[[np.random.Generator, int], np.ndarray]

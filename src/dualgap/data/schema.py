@@ -70,6 +70,9 @@ class Schema(NamedTuple):
         if theirs is None:
             return
         ours = self.feature_names
+        for k, (one, other) in enumerate(zip(ours or (), theirs, strict=False)):
+            if one != other:
+                raise InputError(f"{name}: column {k} is {other!r} there, and {one!r} in {self.owner}")
         wanted = self.n_columns if ours is None else len(ours)
         if len(theirs) < wanted:
             have = "have" if self.owner.endswith("s") else "has"
@@ -77,9 +80,6 @@ class Schema(NamedTuple):
             raise InputError(
                 f"{name}: has {count}, and {self.owner} {have} {wanted}; they must be equally many"
             )
-        for k, (one, other) in enumerate(zip(ours or (), theirs, strict=False)):
-            if one != other:
-                raise InputError(f"{name}: column {k} is {other!r} there, and {one!r} in {self.owner}")
 
     def targets(self, table: Table) -> Floats:
         """The targets of rows of a file: -1 and +1 for two classes, the numbers of their classes for more,
