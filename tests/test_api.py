@@ -364,9 +364,9 @@ class TestConvergenceWarning:
 
     def test_where_coordinates_are_slow_auto_may_not_be(self) -> None:
         """What the advice says is so."""
-        X = np.random.default_rng(2).normal(size=(150, 150))
-        y = np.where(np.random.default_rng(3).random(150) < 0.4, 1, -1)
-        told: dict[str, Any] = {"C": 1e4, "max_epochs": 100}
+        X = np.random.default_rng(2).normal(size=(200, 150))
+        y = np.where(np.random.default_rng(3).random(200) < 0.4, 1, -1)
+        told: dict[str, Any] = {"C": 1e4, "max_epochs": 100, "bias": "exact"}
         assert "or take solver='auto', which leaves dcd" in dualgap.fit(X, y, solver="dcd", **told).advice
         assert dualgap.fit(X, y, **told).converged
         assert "solver='auto'" not in dualgap.fit(X, y, C=1e4, max_epochs=1).advice

@@ -20,9 +20,9 @@ from .preparing import prepared_run
 from .runtime.checks import shown
 from .runtime.errors import InputError, TrivialModelWarning
 from .training.callbacks import Callback
+from .training.incumbent import Known
 from .training.interruption import CtrlC
 from .training.jobs import Job
-from .training.loop import Known
 from .training.records import Record
 from .training.run import Run
 from .training.running import Running, running, solve

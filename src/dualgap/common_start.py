@@ -25,7 +25,7 @@ from .data.sources import View
 from .preparing import strength
 from .runtime.checks import number, whole
 from .solvers.auto import choose, switching
-from .training.loop import Known
+from .training.incumbent import Known
 
 if TYPE_CHECKING:
     from .solvers.joint.together import Class

@@ -131,7 +131,7 @@ def test_held_out_rows_of_a_file_are_rows(tmp_path: Path, held: list[int]) -> No
 def test_an_estimator_is_a_model(tmp_path: Path, capsys: Any, classes: int, class_weight: Any) -> None:
     X, y = rows(classes)
     names = [f"word {j}" for j in range(8)]
-    estimator = dualgap.LinearSVC(C=0.5, class_weight=class_weight, random_state=0, keep_dual=True)
+    estimator = dualgap.LinearSVC(keep_dual=True, C=0.5, class_weight=class_weight, random_state=0)
     estimator.fit(pd.DataFrame(X, columns=names), y)
     model = pickle.loads(pickle.dumps(estimator)).to_model()
     assert model.feature_names == tuple(names)
@@ -162,7 +162,7 @@ def test_an_estimator_is_a_model(tmp_path: Path, capsys: Any, classes: int, clas
 def test_weights_of_rows_and_classes_multiply() -> None:
     X, y = rows(3)
     weight = 0.5 + np.arange(240) % 3
-    estimator = dualgap.LinearSVC(class_weight={1: 3.0}, random_state=0, keep_dual=True).fit(
+    estimator = dualgap.LinearSVC(keep_dual=True, class_weight={1: 3.0}, random_state=0).fit(
         X, y, sample_weight=weight
     )
     assert estimator.to_model().verify(X, y, weight).verdict == "true"
@@ -279,12 +279,12 @@ def test_the_hard_margin_is_verified() -> None:
     outcome = dualgap.fit(X, [1, 1, 0, 0], C=np.inf, bias="exact", solver="smo", tol=1e-6)
     assert outcome.model.loss == "hard-margin"
     assert outcome.model.verify(X, [1, 1, 0, 0]).verdict == "true"
-    model = dualgap.LinearSVC(C=np.inf, solver="smo", tol=1e-6, keep_dual=True).fit(X, [1, 1, 0, 0])
+    model = dualgap.LinearSVC(keep_dual=True, C=np.inf, solver="smo", tol=1e-6).fit(X, [1, 1, 0, 0])
     assert np.array_equal(model.coef_[0], outcome.coef)
     assert model.certificate_ == [outcome.certificate]
     assert model.to_model().verify(X, [1, 1, 0, 0]).verdict == "true"
     with pytest.raises(InputError, match="which belongs to the hinge loss and not to 'logistic'"):
-        dualgap.LinearSVC(C=np.inf, loss="logistic").fit(X, [1, 1, 0, 0])
+        dualgap.LinearSVC(keep_dual=True, C=np.inf, loss="logistic").fit(X, [1, 1, 0, 0])
 
 
 @pytest.mark.parametrize("bias", ["none", "exact"])

@@ -62,6 +62,10 @@ CASES = {name: Case({"solver": name}) for name in SOLVERS} | {
     "block": Case({"solver": "block", "cache": 11, "inner": 2, "bias": "exact"}),
     "selective-block": Case({"solver": "selective-block", "cache": 11, "inner": 2}),
     "cached-loops disk": Case({"solver": "cached-loops", "cache": 11, "lockstep": True}, 500, from_disk=True),
+    "joint-block": Case({"solver": "joint-block", "loss": "multinomial", "cache": 11}, 300, from_disk=True),
+    "streamed-newton": Case(
+        {"solver": "streamed-newton", "loss": "logistic", "sample": 31}, 300, from_disk=True
+    ),
     "block disk": Case({"solver": "block", "cache": 11, "inner": 2}, 300, from_disk=True),
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from ..core.losses import JOINT, Loss, make_loss
+from ..core.losses import JOINT, Loss, loss_named, make_loss
 from ..core.measures import threshold_for
 from ..data.labels import ClassNumbers, Labels, shown_label, signs
 from ..models.scoring import indicators_of, labels_of
@@ -199,7 +199,7 @@ class LinearClassifierBase(ClassifierMixin, SupportVectors, ToSklearn, LinearMod
     def _task(self) -> str | None:
         if self._multilabel:
             return "multilabel"
-        return None if make_loss(self._fitted_loss()).task == JOINT else "classification"
+        return None if loss_named(self._fitted_loss(), {}).task == JOINT else "classification"
 
     def _fitted_loss(self) -> str:
         """The name of the loss that was trained with; of weights that a user has set, that asked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,13 @@ from ..runtime.arrays import Floats
 from .run import Value
 
 DualOrigin: TypeAlias = Literal["none", "warm start", "solver", "polish"]
+
+
+class Known(NamedTuple):
+    """An evaluation that has been made already, and the problem that made it."""
+
+    problem: Regularised
+    found: Evaluation
 
 
 def kept(b: Intercept) -> Intercept:

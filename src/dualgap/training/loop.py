@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..core.problem import Certificate, Evaluation, Form, Intercept, Point, Regularised
 from ..runtime.arrays import Floats
 from ..runtime.compiling import Stopwatch
 from .callbacks import Callback
-from .incumbent import DualOrigin, Incumbent, kept, scaled
+from .incumbent import DualOrigin, Incumbent, Known, kept, scaled
 from .records import Record
 from .run import FORMAT, Run, Seconds, Value, check_resumable, check_value, copied
 from .schedule import Schedule
@@ -33,13 +33,6 @@ Measures: TypeAlias = Callable[[Point, Point], dict[str, float]]  # of the solve
 Output: TypeAlias = Literal[
     "best", "last"
 ]  # which model a run hands back: the best seen, or the solver's own
-
-
-class Known(NamedTuple):
-    """An evaluation that has been made already, and the problem that made it."""
-
-    problem: Regularised
-    found: Evaluation
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dualgap.core.problem import Problem
 from dualgap.data.sources import view
 from dualgap.solvers.joint.one_vs_rest import one_vs_rest_start
 from dualgap.solvers.joint.together import Class, trained_together
-from dualgap.training.loop import Known
+from dualgap.training.incumbent import Known
 
 
 def blobs(n: int = 3000, d: int = 6, K: int = 5) -> tuple[Any, Any]:
