@@ -151,9 +151,9 @@ def test_what_changes_with_C_is_counted_set_by_set():
     found = {1.0: cells(2.0, 2.0, 0.5), 10.0: cells(4.0, 8.0, 1.0, 7.0)}
     grown = orderings._changed("", found, (10.0, 1.0), [("a", "b")], orderings._plain)
     assert grown.verdict == "holds"
-    assert "smaller on 3 of 3 sets, greater on 0, median 4 and 2" in grown.evidence  # of the common sets
+    assert "smaller on 3 of 3 sets, greater on 0, median 2 against 4" in grown.evidence  # of the common sets
     apart_by = orderings._changed("", found, (10.0, 1.0), [("a", "b")], orderings._factor)
-    assert "smaller on 2 of 3 sets, greater on 1, median 4 and 2" in apart_by.evidence
+    assert "smaller on 2 of 3 sets, greater on 1, median 2 against 4" in apart_by.evidence
     assert orderings._changed("", found, (1.0, 0.05), [], orderings._plain).verdict == "not settled here"
 
 

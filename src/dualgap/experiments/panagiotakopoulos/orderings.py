@@ -246,9 +246,9 @@ def _changed(
         said.append(
             f"{one} / {other} smaller on {smaller.count(True)} of {len(names)} sets, greater on "
             f"{smaller.count(False)}, "
-            f"median {median(before):.2g} and {median(after):.2g}"
+            f"median {median(after):.2g} against {median(before):.2g}"
         )
-    what = "ratios of seconds" if size is _plain else "factors between seconds, whoever is ahead"
+    what = "ratios of seconds" if size is _plain else "factors between seconds, whoever is ahead,"
     return verdict_on(
         text, parts, f"{what} at C = {values[1]:g} against C = {values[0]:g}: " + "; ".join(said)
     )
