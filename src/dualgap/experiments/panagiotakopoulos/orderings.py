@@ -28,6 +28,7 @@ RATIOS = (
     ("sgd-m", "mpu"),
     ("dcd", "mpu"),
 )
+RIVALS = ("dcd", "mpu")  # the fastest of the linear SVMs
 LARGEST = ("covtype", "wikitox-bow")
 Seconds = dict[str, float]  # of each solver; inf where it did not arrive
 
@@ -200,9 +201,6 @@ def _distances(found: dict[float, Cells]) -> list[Claim]:
             ),
         ),
     ]
-
-
-RIVALS = ("dcd", "mpu")
 
 
 def _times(found: dict[float, Cells], C: float, one: str, other: str) -> dict[str, float]:

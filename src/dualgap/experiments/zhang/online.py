@@ -152,7 +152,7 @@ def _theorem(losses: list[list[Cell]]) -> Claim:
         "Theorem 5.1 bounds the losses suffered in the course of SGD",
         kept,
         f"in {sum(kept)} of {len(kept)} cells{common.vacuous([float(str(row[3])) for row in losses])}; "
-        + "; ".join(f"eta = {row[0]:g}, {row[1]} passes: {row[2]:.3g} of {row[3]:.3g}" for row in losses),
+        + "; ".join(f"eta = {row[0]:g}, passes {row[1]}: {row[2]:.3g} of {row[3]:.3g}" for row in losses),
     )
 
 
