@@ -24,6 +24,8 @@ from dualgap.experiments.report import (
     Panel,
     Report,
     Table,
+    apart,
+    elsewhere,
     mostly,
     sooner,
     tally,
@@ -115,9 +117,44 @@ def test_a_tie_is_no_success():
     assert mostly([True, True, False, "tie"]) == "tie"  # not on more than half
     assert mostly([True, False]) == mostly(["tie", None]) == "tie"
     assert mostly([None]) is None
-    assert tally([True, "tie", False, True]) == "ahead on 2 of 4, behind on 1"
+    assert tally([True, "tie", False, True]) == "ahead on 2 of 4 sets, behind on 1"
+    assert tally([True], "cells") == "ahead on 1 of 1 cells, behind on 0"
     assert within(3.0, 2.0, 1.5)
     assert not within(3.1, 2.0, 1.5)
+
+
+def test_ranges_over_seeds_that_overlap_are_no_difference():
+    assert apart([1.0, 2.0, 3.0], [2.9, 8.0, 9.0]) == "tie"
+    assert apart([1.0, 2.0, 3.0], [4.0, 8.0, 9.0]) is True
+    assert apart([4.0, 8.0, 9.0], [1.0, 2.0, 3.0]) is False
+    assert apart([1.0, 1.01, 1.02], [1.03, 1.04, 1.05]) == "tie"  # apart, but by less than a tenth
+    assert apart([1.0], [2.0]) is True  # one seed
+
+
+def test_a_stand_in_settles_nothing_of_the_set_that_it_stands_for():
+    claim = elsewhere("fails on A", "A is", "61 epochs")
+    assert claim == Claim("fails on A", "not tested here", "A is not at hand; on the stand-in: 61 epochs")
+
+
+def test_a_crossing_that_is_left_again_is_not_counted():
+    dip = [1.0 + excess for excess in [9.0] * 5 + [0.01] + [9.0] * 14 + [0.01] * 30]
+    one = common.Run("", [float(t) for t in range(len(dip))], dip, [])
+    assert one.reaches(1.0, 0.05) == 5
+    assert one.settles(1.0, 0.05) == 20
+    assert common.Run("", one.iterations[:20], dip[:20], []).settles(1.0, 0.05) == math.inf
+
+
+def test_what_changes_with_C_is_counted_set_by_set():
+    def cells(*ratios):
+        return orderings.Cells({str(k): {"a": r, "b": 1.0} for k, r in enumerate(ratios)}, {})
+
+    found = {1.0: cells(2.0, 2.0, 0.5), 10.0: cells(4.0, 8.0, 1.0, 7.0)}
+    grown = orderings._changed("", found, (10.0, 1.0), [("a", "b")], orderings._plain)
+    assert grown.verdict == "holds"
+    assert "smaller on 3 of 3 sets, greater on 0, median 2 against 4" in grown.evidence  # of the common sets
+    apart_by = orderings._changed("", found, (10.0, 1.0), [("a", "b")], orderings._factor)
+    assert "smaller on 2 of 3 sets, greater on 1, median 2 against 4" in apart_by.evidence
+    assert orderings._changed("", found, (1.0, 0.05), [], orderings._plain).verdict == "not settled here"
 
 
 def test_a_dip_of_the_error_is_not_its_level():
@@ -242,6 +279,9 @@ def test_the_shape_of_curves(reports):
     ("name", "text"),
     [
         ("panagiotakopoulos-propositions", "Proposition 3"),
+        ("panagiotakopoulos-propositions", "the updates (1) to (3)"),
+        ("zhang-theorems", "the seven losses"),
+        ("zhang-theorems", "the modified Huber loss"),
         ("vishwanathan-implicit-updates", "the three cases of an implicit update"),
         ("zhang-online", "Theorem 5.1"),
         ("zhang-online", "its consequence: SGD with the smoothed hinge has a bound"),

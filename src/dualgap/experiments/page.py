@@ -39,7 +39,11 @@ RULE = (
     "a tenth; a smaller difference is none. One said of data in general is found where it is on more than "
     "half of the sets at hand, and no difference is where neither side is ahead on so many; one said of "
     "named "
-    'sets, or "always", has to be found on each of them. The counts stand in the evidence. '
+    'sets, or "always", has to be found on each of them. Where several seeds were run, ranges over seeds '
+    "that "
+    "overlap are no difference. A verdict found on a stand-in says nothing of the set that it stands for; "
+    "a claim on "
+    "one named set that is not at hand counts as not tested. The counts stand in the evidence. "
     "What a paper calls large, alike or about so many it rarely measures: such thresholds, and the rule "
     "itself, "
     "are ours, and were set with the figures known."
@@ -58,6 +62,11 @@ WORDS = {
     "stand-in": "rows that take the place of a set that is not at hand, under a name of their own; "
     "(generated) "
     "and names that end in -like say that they are drawn at random",
+    "SGD-r, SGD-s, SGD-m": "rows drawn at random; in complete epochs; in complete epochs with repeated "
+    "updates of "
+    "a row",
+    "DCD, MPU, OCAS, SVMperf": "the linear SVM solvers of the first paper",
+    "BEP": "break-even point: precision and recall at the threshold at which they are equal",
     "kmer:6, poly2": "features made while rows are read: all subsequences of 6 letters; all products of two "
     "columns",
     "moving centre": "a bias that is not regularised, found by a penalty on its distance from a centre that "

@@ -32,8 +32,8 @@ def _draw(axes: Any, panel: Panel, *, legend: bool) -> None:
         axes.plot(
             curve.x,
             curve.y,
-            "--" if curve.dashed else "-",
-            color=COLOURS[number % len(COLOURS)],
+            ":" if curve.dotted else "--" if curve.dashed else "-",
+            color=COLOURS[(number if curve.colour is None else curve.colour) % len(COLOURS)],
             marker=curve.marker or None,
             markersize=4,
             linewidth=1.3,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from statistics import median
 from typing import Any, Literal
 
 Verdict = Literal[
@@ -34,13 +35,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a figure; ``dashed`` and ``marker`` say what colour alone must not."""
+    """A line of a figure; ``dashed``, ``dotted`` and ``marker`` say what colour alone must not."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     dashed: bool = False
     marker: str = ""
+    dotted: bool = False  # a bound and no measurement
+    colour: int | None = None  # which of the colours; otherwise one after another
 
     def thinned(self, most: int) -> Curve:
         """The same line with fewer points, close together where it begins: figures have logarithmic axes."""
@@ -150,6 +153,11 @@ def verdict_on(text: str, found: Part | Sequence[Part], evidence: str) -> Claim:
     return Claim(text, verdict, evidence)
 
 
+def elsewhere(text: str, missing: str, found: str) -> Claim:
+    """A claim on one named set that is not at hand: a stand-in neither shows nor refutes it."""
+    return Claim(text, "not tested here", f"{missing} not at hand; on the stand-in: {found}")
+
+
 def sooner(one: float, other: float, margin: float = 1.1) -> Part:
     """Whether one count is smaller than another by more than a tenth; None where both are infinite."""
     if math.isinf(one) and math.isinf(other):
@@ -157,6 +165,13 @@ def sooner(one: float, other: float, margin: float = 1.1) -> Part:
     if margin * one < other:
         return True
     return False if margin * other < one else "tie"
+
+
+def apart(one: Sequence[float], other: Sequence[float]) -> Part:
+    """The same of medians over seeds, where the ranges over seeds do not overlap; a tie where they do."""
+    if max(one) >= min(other) and max(other) >= min(one):
+        return "tie"
+    return sooner(median(one), median(other))
 
 
 def within(one: float, other: float, factor: float) -> bool | None:
@@ -177,6 +192,6 @@ def mostly(found: Sequence[Part]) -> Part:
     return "tie"
 
 
-def tally(found: Sequence[Part]) -> str:
-    """The counts behind `mostly`."""
-    return f"ahead on {found.count(True)} of {len(found)}, behind on {found.count(False)}"
+def tally(found: Sequence[Part], what: str = "sets") -> str:
+    """The counts behind `mostly`, of sets or of other places."""
+    return f"ahead on {found.count(True)} of {len(found)} {what}, behind on {found.count(False)}"

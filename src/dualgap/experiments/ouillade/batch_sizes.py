@@ -25,7 +25,7 @@ def run(lab: Lab) -> Report:
         for size in sizes:
             options = {"m": size, "gamma": "1"} if solver == "asdca" else {"k": size, "sampling": "distinct"}
             one = common.run(lab, rows, Algorithm(label, solver, options, size), epochs=epochs)
-            reached = one.reaches(common.limit(lab, rows, Algorithm(label, solver, options)), ACCURACY)
+            reached = one.settles(common.limit(lab, rows, Algorithm(label, solver, options)), ACCURACY)
             iterations.append(reached)
             table.append([label, size, common.count(reached), common.count(reached * size)])
             curves.append(
@@ -49,6 +49,7 @@ def run(lab: Lab) -> Report:
                 f"Iterations and rows read until within {ACCURACY:.0%} of what it tends to",
                 ("algorithm", "batch", "iterations", "rows read"),
                 table,
+                common.SETTLED,
             ),
         ),
         (Figure("ouillade-batch-sizes", "Batches of 1 to 64 rows on simulated data, by rows read", panels),),

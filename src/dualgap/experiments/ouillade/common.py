@@ -19,6 +19,12 @@ from ..sets import Rows
 
 SIMULATED, SKIN = "simulated", "skin"
 GENOMIC, AS_MEASURED = "genomic-like, unit rows (generated)", "genomic-like, as measured (generated)"
+WINDOW = 11  # records at least, over which a run has to stay near what it tends to
+SETTLED = (
+    "Counted is the first iteration within it from which the median of the next hundredth of the run "
+    f"({WINDOW} "
+    "records at least) is within it too: curves wiggle, and a dip is not counted."
+)
 TRAINING = 1000  # rows of the simulated set, of which as many again are held out
 
 
@@ -99,6 +105,17 @@ class Run(NamedTuple):
         """The first iteration within an accuracy of the optimum; inf if there is none."""
         places = zip(self.iterations, self.excess(optimum), strict=True)
         return next((iteration for iteration, excess in places if excess <= accuracy), math.inf)
+
+    def settles(self, optimum: float, accuracy: float) -> float:
+        """The first iteration within an accuracy that is no dip: the median of the records that follow, a
+        hundredth of the run, is within it too; inf if there is none.
+        """
+        excess = np.array(self.excess(optimum))
+        window = max(WINDOW, excess.size // 100)
+        for place in np.flatnonzero(excess[: excess.size - window + 1] <= accuracy):
+            if np.median(excess[place : place + window]) <= accuracy:
+                return self.iterations[place]
+        return math.inf
 
     def level(self, optimum: float, at: float = math.inf) -> float:
         """Where it is at an iteration, or in the end: the median excess of the quarter of the run before, as

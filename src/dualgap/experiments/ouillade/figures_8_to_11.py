@@ -12,6 +12,10 @@ from . import common
 
 FACTORS = (0.1, 1.0, 10.0, 100.0)  # of lam = 1/n
 ACCURACY = 0.05
+CAPTION = (
+    "The objective for four values of lam; a curve that ends early has a gap of 0 there (SDCA at large lam, "
+    "once every row was drawn)"
+)
 
 
 def run(lab: Lab) -> Report:
@@ -28,7 +32,7 @@ def run(lab: Lab) -> Report:
             optimum = common.limit(lab, rows, algorithm, lam)
             one = common.run(lab, rows, algorithm, epochs=epochs, lam=lam)
             curves.append(Curve(f"lam = {factor:g}/n", one.iterations, one.primal))
-            reached.append(one.reaches(optimum, ACCURACY))
+            reached.append(one.settles(optimum, ACCURACY))
             values.append(float(np.median(one.primal[-len(one.primal) // 4 :])))
             table.append(
                 [
@@ -58,10 +62,10 @@ def run(lab: Lab) -> Report:
                 f"Iterations until within {ACCURACY:.0%} of what it tends to, and the objective in the end",
                 ("algorithm", "lam", "iterations", "P in the end", "what it tends to"),
                 table,
-                "The paper does not say which values of lam it took.",
+                f"{common.SETTLED} The paper does not say which values of lam it took.",
             ),
         ),
-        (Figure("ouillade-figures-8-to-11", "The objective for four values of lam", panels),),
+        (Figure("ouillade-figures-8-to-11", CAPTION, panels),),
         (),
         lab.data,
     )

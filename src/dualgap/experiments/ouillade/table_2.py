@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..lab import Lab
-from ..report import Cell, Claim, Curve, Figure, Panel, Part, Report, Table, verdict_on
+from ..report import Cell, Claim, Curve, Figure, Panel, Part, Report, Table, sooner, verdict_on
 from ..sets import Rows
 from . import common
 from .common import Algorithm
@@ -108,6 +108,7 @@ def _claims(found: Found, beta: Any) -> tuple[Claim, ...]:
     vectors, named, own, error = found.vectors, found.accuracies, found.own, found.error
     spread = max(abs(value - own) for pair in named.values() for value in pair)
     gains = found.gains
+    nearer = [sooner(mean, last) for _, last, mean in _distances(vectors, beta)]
     return (
         verdict_on(
             "all variants are about as accurate as the vector behind the labels",
@@ -134,9 +135,12 @@ def _claims(found: Found, beta: Any) -> tuple[Claim, ...]:
             + f" (one standard error of such a share: {error:.3f})",
         ),
         verdict_on(
-            "averaging does not get much closer to the true vector",
+            "averaging does not get much closer to the true vector (much: by half)",
             _closer(vectors, beta),
-            "; ".join(_angles(vectors, beta)),
+            "distance of unit vectors: the averaged one is closer by more than a tenth in "
+            f"{nearer.count(True)} of "
+            f"{len(nearer)}, by half in {_closer(vectors, beta).count(False)}, farther in "
+            f"{nearer.count(False)}; " + "; ".join(_angles(vectors, beta)),
         ),
     )
 

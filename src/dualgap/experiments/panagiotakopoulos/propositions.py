@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...solvers.primal.growing_margin import margin_errors
+from .. import generated
 from ..lab import Lab, certified
 from ..report import Cell, Claim, Curve, Figure, Panel, Part, Report, Table, sooner, verdict_on
 from ..sets import Rows
@@ -15,6 +16,7 @@ from ..sets import Rows
 C = 1.0
 EPOCHS = 100
 DRAWS = 10_000  # of Proposition 3
+COMPARED = 2000  # steps of SGD-r in both of its forms
 LIMIT = 10_000  # epochs that stand for infinity
 
 
@@ -58,6 +60,7 @@ def run(lab: Lab) -> Report:
             *_claims(table, inside, below, shrinking, slower, weaker),
             _presentations(),
             _in_the_limit(limits),
+            *_drawn(lab),
         ),
         (Table(f"{epochs} epochs, C = {C:g}", HEADER, table), Table(SHARES, BY_ROW, limits, ROWS)),
         (Figure("panagiotakopoulos-propositions", caption, panels),),
@@ -70,7 +73,7 @@ HEADER = (
     *("data", "solver", "norm of w after an epoch", "in the end", "1/sqrt(lam)", "largest L / J*"),
     *("gap after an epoch", "in the end"),
 )
-SHARES = "SGD-s: the share T_k / T of epochs in which a row is a margin error, mean over rows"
+SHARES = f"SGD-s, C = {C:g}: the share T_k / T of epochs in which a row is a margin error, mean over rows"
 BY_ROW = ("data", "T", "rows at C", "rows at 0", "rows at 0 with T_k / T < 0.01")
 ROWS = (
     "At C, at 0: rows that are so at the optimum, with a margin that is off 1 by more than 0.01. The last "
@@ -141,6 +144,49 @@ def _in_the_limit(table: list[list[Cell]]) -> Claim:
     )
 
 
+def _drawn(lab: Lab) -> tuple[Claim, Claim]:
+    """SGD-r in both of its forms on simulated rows: w by (1) to (3), a by (5) to (7); and the counts of
+    margin errors, which are the dual variables in units of C / T.
+    """
+    X, y, _ = generated.simulated(300, seed=2)
+    Y, n = X * y[:, None], len(y)
+    lam, rng = 1.0 / (C * n), np.random.default_rng(0)
+    looks = (10, 100) if lab.quick else (10, 100, 1000)
+    w, a, counts = np.zeros(Y.shape[1]), np.zeros(Y.shape[1]), np.zeros(n)
+    off, beyond = 0.0, {}
+    for t in range(looks[-1] * n):
+        k = int(rng.integers(n))
+        error = bool(a @ Y[k] <= lam * t)
+        if t < COMPARED:
+            step = 1.0 / (lam * (t + 1)) if w @ Y[k] <= 1.0 else 0.0
+            w = t / (t + 1) * w + step * Y[k]
+        if error:
+            a, counts[k] = a + Y[k], counts[k] + 1
+        if t < COMPARED:
+            here = a / (lam * (t + 1))
+            off = max(off, float(np.linalg.norm(w - here)) / max(float(np.linalg.norm(here)), 1.0))
+        if (t + 1) % n == 0 and (t + 1) // n in looks:
+            T = (t + 1) // n
+            beyond[T] = max(0.0, float(counts.max()) / T - 1.0)
+    first, last = beyond[looks[0]], beyond[looks[-1]]
+    return (
+        verdict_on(
+            "the updates (1) to (3) of w and (5) to (7) of a = lam t w are the same",
+            off <= 1e-9,
+            f"{COMPARED:,} steps on simulated rows: w and a / (lam t) differ by {off:.1g} of their length "
+            "at most",
+        ),
+        verdict_on(
+            "rows drawn at random: the dual variables are expected to satisfy the box constraints in the "
+            "limit "
+            "(footnote 4; here: what is beyond them falls to a third at least)",
+            3.0 * last <= first,
+            "the largest dual variable is above C by "
+            + ", ".join(f"{share:.2g} of C after {T:,} epochs" for T, share in beyond.items()),
+        ),
+    )
+
+
 def longest(rows: Rows) -> float:
     """The length of the longest row, R."""
     X = sp.csr_matrix(rows.X)
@@ -186,7 +232,8 @@ def _claims(
         verdict_on(
             "|w| <= 1/sqrt(lam) is achieved without a projection, almost always after one pass",
             inside,
-            "; ".join(f"{row[0]}, {row[1]}: {row[2]:.3g} of {row[4]:.3g}" for row in table),
+            "; ".join(f"{row[0]}, {row[1]}: {row[2]:.3g} of {row[4]:.3g}" for row in table)
+            + "; bound (8), which is larger where R^2 > lam as here, follows",
         ),
         verdict_on(
             "|w| <= R/lam at all times, R being the length of the longest row (the weaker bound from (8))",

@@ -133,10 +133,9 @@ REMARKS = (
     "Where that program failed and ours does not, its numerical problems were those of one implementation.",
     "Seconds of the paper are those of a 2.5 GHz Core 2 Duo; ratios between solvers compare, seconds do not. "
     "They stand in panagiotakopoulos-orderings.",
-    "At C = 10 Covertype and the stand-in for News20 are not run. By the seconds an epoch of Table 2 (0.075 "
-    "and 0.036) and the paper's epochs, SGD-r, SGD-s and SGD-m would train for 35, 35 and 20 seconds on "
-    "Covertype and for 29, 26 and 10 on the stand-in; to find the first epoch within 1%, an evaluation after "
-    "every epoch comes on top, which takes several times as long.",
+    "At C = 10 the stand-in for News20 is not run, for lack of time: Pegasos alone took 81 seconds of the "
+    "processor to its 1%, as the objective is evaluated after each of some 800 epochs, and three more "
+    "solvers and the runs that are timed come on top.",
     "The paper's seconds of SGD-s and SGD-m include their own evaluations of both objectives; ours do not.",
 )
 
@@ -185,10 +184,10 @@ def _claims(
         )
 
     def fewer(one: str, other: str, C: float) -> str:
-        return f"{one} {tally(epochs(one, other, C))} sets; {text(C)}"
+        return f"{one} {tally(epochs(one, other, C))}; {text(C)}"
 
     closer = [
-        (item["sgd-s"].epsilon or 0.0) <= (item["sgd-m"].epsilon or 0.0)
+        sooner(item["sgd-s"].epsilon or 0.0, item["sgd-m"].epsilon or 0.0)
         for here in found.values()
         for item in here.values()
         if item["sgd-s"].epsilon is not None and item["sgd-m"].epsilon is not None
@@ -207,10 +206,13 @@ def _claims(
     ]
     claims += [
         _alike(found),
+        _implementation(found),
         verdict_on(
             "SGD-s achieves a relative accuracy closer to its epsilon than SGD-m",
-            closer,
-            f"SGD-s has the smaller epsilon at the same 1% in {sum(closer)} of {len(closer)} cells",
+            mostly(closer),
+            f"SGD-s has the smaller epsilon at the same 1% by more than a tenth in {closer.count(True)} of "
+            f"{len(closer)} cells, by less or not in {closer.count('tie')}, the greater one in "
+            f"{closer.count(False)}",
         ),
         *_cells_of_the_paper(failed, trial),
     ]
@@ -232,6 +234,29 @@ def _alike(found: dict[float, dict[str, dict[str, Found]]]) -> Claim:
     )
 
 
+def _implementation(found: dict[float, dict[str, dict[str, Found]]]) -> Claim:
+    """Seconds an epoch at C = 1, where runs are not too short to be measured."""
+    each = {
+        name: [item[solver].seconds / item[solver].epochs for solver in ("pegasos", "sgd-r")]
+        for name, item in found[1.0].items()
+        if math.isfinite(max(item[solver].epochs for solver in ("pegasos", "sgd-r")))
+    }
+    parts = [sooner(ours, pegasos) for pegasos, ours in each.values()]
+    ratios = [pegasos / ours for pegasos, ours in each.values()]
+    theirs = PAPER[1.0]["Adult"]
+    paper = (float(str(theirs[1])) / float(str(theirs[0]))) / (float(str(theirs[3])) / float(str(theirs[2])))
+    return verdict_on(
+        "the change of variable (4) makes an implementation more efficient: an epoch of SGD-r takes less "
+        "time than "
+        "one of Pegasos (C = 1)",
+        mostly(parts),
+        f"SGD-r {tally(parts)}; seconds an epoch of Pegasos over those of SGD-r: "
+        f"{min(ratios, default=math.nan):.2g} "
+        f"to {max(ratios, default=math.nan):.2g}, {paper:.2g} in the paper on Adult; ours share their data "
+        "structures",
+    )
+
+
 def _near(row: Sequence[Cell]) -> bool | None:
     """Whether the median of the seeds is within a third of the paper's count."""
     counts = sorted(cell for cell in row[1:-1] if isinstance(cell, int))
@@ -241,14 +266,20 @@ def _near(row: Sequence[Cell]) -> bool | None:
     return abs(counts[len(counts) // 2] / theirs - 1.0) <= 1 / 3
 
 
+def _stands_in(row: Sequence[Cell]) -> bool:
+    return "(for " in str(row[0])
+
+
 def _cells_of_the_paper(failed: list[list[Cell]], trial: Table) -> list[Claim]:
     """Claims on single cells of its tables."""
     return [
         verdict_on(
             "Pegasos runs into numerical problems (Covertype at C = 1; four sets at C = 10)",
-            [isinstance(row[2], str) for row in failed] or None,
+            [isinstance(row[2], str) for row in failed if not _stands_in(row)] or None,
             "; ".join(f"{row[0]}, C = {row[1]:g}: {row[2]} epochs to 1%" for row in failed)
-            + f". {len(failed)} of the paper's five cells were run, a stand-in among them where one is named",
+            + f". {len(failed)} of the paper's five cells were run, {sum(map(_stands_in, failed))} of them "
+            "on "
+            "stand-ins, which settle nothing about the sets that they stand for",
         ),
         verdict_on(
             "Adult at C = 1 takes Pegasos 181, SGD-r 116, SGD-s 111 and SGD-m 50 epochs",
@@ -256,6 +287,6 @@ def _cells_of_the_paper(failed: list[list[Cell]], trial: Table) -> list[Claim]:
             "; ".join(
                 f"{row[0]} {', '.join(map(str, row[1:-1]))} ({row[-1]} in the paper)" for row in trial.rows
             )
-            + " by seed; the same is: the median of the seeds within a third of the paper's",
+            + " by seed; counted as the same where the median of the seeds is within a third",
         ),
     ]

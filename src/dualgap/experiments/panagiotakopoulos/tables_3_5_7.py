@@ -75,6 +75,8 @@ GRIDS = {
     "mpu": (0.3, 0.2, 0.1, 0.06, 0.04, 0.02, 0.01, 0.006),
 }
 LIMIT = 10.0  # seconds of processor time a run; 1 where it is to be quick
+LONGER = 100.0  # at C = 10 where SGD-m takes longer than that, of solvers that arrive
+LARGE = {"covtype": SOLVERS, "wikitox-bow": ("ocas",)}
 HEADER = (
     "data",
     *("svmperf: epsilon, %", "svmperf: s", "ocas: s", "dcd: epsilon", "dcd: s", "mpu: epsilon", "mpu: s"),
@@ -84,13 +86,14 @@ HEADER = (
 NOTE = (
     "epsilon: the loosest setting of the solver's own rule that ends within 1% of the optimum, as in the "
     f"paper. {common.TIMED}The paper's epsilon of SVMperf is in percent. "
-    f"Not reached: with no setting, within {LIMIT:g} s of processor time and 1,000 passes a run."
+    f"Not reached: with no setting, within {LIMIT:g} s of processor time ({LONGER:g} at C = 10 on "
+    "Covertype, and of OCAS on wikitox-bow) and 1,000 passes a run."
 )
 REMARKS = (
     "All four are our implementations and not the authors' programs; mpu is a reconstruction from its "
     "description.",
     "The largest setting of a grid (5, 32, 0.3) means that any looser one might have done too.",
-    "At C = 10 Covertype and the stand-in for News20 are not run, as in Table 4.",
+    "At C = 10 the stand-in for News20 is not run, as in Table 4.",
     "DCD here visits rows in fresh permutations with shrinking, as LIBLINEAR does.",
 )
 
@@ -124,6 +127,8 @@ def measured(lab: Lab, rows: Rows, C: float) -> dict[str, Found]:
     """Settings first, then seconds in turns."""
     goal = (1.0 + common.ACCURACY) * lab.optimum(rows, C=C)
     key = {"tables-3-5-7": rows.name, "rows": rows.n, "C": C}
+    if any(limit(lab, rows, solver, C) > LIMIT for solver in SOLVERS):
+        key["limit"] = LONGER
     settings: dict[str, float | None] = lab.once(
         {**key, "what": "settings"},
         lambda: {solver: loosest(lab, rows, solver, C, goal) for solver in SOLVERS},
@@ -135,6 +140,13 @@ def measured(lab: Lab, rows: Rows, C: float) -> dict[str, Found]:
     }
     seconds = common.seconds(lab, rows, key, runs)
     return {solver: Found(settings[solver], seconds.get(solver, math.inf)) for solver in SOLVERS}
+
+
+def limit(lab: Lab, rows: Rows, solver: str, C: float) -> float:
+    """Seconds of processor time that a run may take."""
+    if lab.quick:
+        return 1.0
+    return LONGER if C == 10.0 and solver in LARGE.get(rows.name, ()) else LIMIT
 
 
 def loosest(lab: Lab, rows: Rows, solver: str, C: float, goal: float, **options: Any) -> float | None:
@@ -158,10 +170,10 @@ def trained(lab: Lab, rows: Rows, solver: str, C: float, setting: float, **optio
         "dcd": {"pg_tol": setting},
         "mpu": {"delta": setting, "delta_stop": setting},
     }[solver]
-    started, limit = process_time(), 1.0 if lab.quick else LIMIT
+    started, most = process_time(), limit(lab, rows, solver, C)
 
     def over(record: Record, run: Run) -> bool:
-        return process_time() - started > limit
+        return process_time() - started > most
 
     return lab.own(
         rows,
@@ -200,8 +212,7 @@ def _claims(found: dict[float, dict[str, dict[str, Found]]]) -> list[Claim]:
             said,
             [mostly(faster(C, one, other)) for C in values],
             "; ".join(
-                f"C = {C:g}: {one} {tally(faster(C, one, other))} sets ({text(C, one, other)})"
-                for C in values
+                f"C = {C:g}: {one} {tally(faster(C, one, other))} ({text(C, one, other)})" for C in values
             ),
         )
 

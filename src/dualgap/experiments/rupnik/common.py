@@ -16,7 +16,8 @@ from ..sets import Rows
 LAM = 1e-4  # "observed to be optimal"
 SHARE = 0.87  # 700,000 of 804,414 documents, the first ones, are trained on
 
-
+WRITTEN = "(the paper writes RCV2; its reference and its 804,414 documents are RCV1's)"
+THEIRS = "RCV1, the paper's"
 PROBLEM = (
     f"lam = {LAM:g} as in the paper, without a bias; the first {SHARE:.0%} of the rows are trained on, in "
     "the "
@@ -35,7 +36,7 @@ class Split(NamedTuple):
 def documents(lab: Lab) -> Split:
     """The documents, divided in their order."""
     found = lab.rows("wikitox-bow", 2000)
-    missing = "Reuters RCV1 (804,414 documents, class CCAT) is not at hand; comments on Wikipedia stand in"
+    missing = f"Reuters RCV1 {WRITTEN} is not at hand (class CCAT); comments on Wikipedia stand in"
     rows = lab.given(found._replace(note=f"{missing}; {found.note}".rstrip("; ")))
     cut = math.ceil(SHARE * rows.n)
     training = Rows(rows.name, rows.X[:cut], rows.y[:cut], rows.note)

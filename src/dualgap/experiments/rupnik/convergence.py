@@ -7,12 +7,13 @@ from time import process_time
 from typing import Any
 
 from ..lab import Lab
-from ..report import Cell, Claim, Figure, Panel, Report, Table, verdict_on
+from ..report import Cell, Claim, Figure, Panel, Report, Table, sooner, verdict_on
 from ..sets import Rows
 from . import common
 
 PAPER = {0.003: 200, 0.001: 560}
 SVM_LIGHT = "joachims-1999"
+MORE = 1565  # times as long as Pegasos, in the paper
 
 
 def run(lab: Lab) -> Report:
@@ -30,7 +31,11 @@ def run(lab: Lab) -> Report:
     times = {"Pegasos": _seconds(lab, split), "decomposition": _decomposed(lab, split)}
     table.append(["seconds of 200 iterations", f"{times['Pegasos']:.2g}", "9.2"])
     table.append(
-        ["seconds of SVM-light's method to a gap of 0.1%", f"{times['decomposition']:.3g}", "14,400"]
+        [
+            f"seconds of SVM-light's method to a gap of 0.1%, {split.training.n:,} rows",
+            f"{times['decomposition']:.3g}",
+            "14,400",
+        ]
     )
     tight = reached[min(goals)][len(runs) // 2]
     claim = verdict_on(
@@ -39,11 +44,11 @@ def run(lab: Lab) -> Report:
         f"{'not reached' if math.isinf(tight) else round(tight)} iterations (median) to {min(goals):.1%}",
     )
     return Report(
-        (claim, _quicker(times)),
+        (claim, _quicker(times, split.training.n)),
         (
             Table(
                 "Iterations of the own point until it is within an accuracy of the optimum",
-                ("accuracy", f"{split.training.name}, {seeds} seeds", "RCV1, the paper's"),
+                ("accuracy", f"{split.training.name}, {seeds} seeds", common.THEIRS),
                 table,
                 "The optimum is that of a certificate (1e-7) and no SVM-light run of four hours.",
             ),
@@ -69,13 +74,17 @@ def run(lab: Lab) -> Report:
     )
 
 
-def _quicker(times: dict[str, float]) -> Claim:
+def _quicker(times: dict[str, float], rows: int) -> Claim:
     pegasos, decomposition = times.values()
+    ratio = decomposition / pegasos
     return verdict_on(
         "200 iterations of Pegasos take 9.2 seconds where SVM-light takes four hours, 1,565 times as long "
-        "(here: `decomposition`, its method in our implementation, takes ten times as long at least)",
-        decomposition >= 10.0 * pegasos,
-        f"{pegasos:.2g} s against {decomposition:.3g} s, {decomposition / pegasos:.3g} times as long",
+        "(here: `decomposition`, its method in our implementation, takes longer; and within a factor of ten "
+        "of so much)",
+        [sooner(pegasos, decomposition), 0.1 * MORE <= ratio <= 10.0 * MORE],
+        f"{pegasos:.2g} s against {decomposition:.3g} s to a gap of 0.1% on {rows:,} rows, {ratio:.3g} "
+        "times as long, "
+        f"{MORE:,} in the paper",
     )
 
 

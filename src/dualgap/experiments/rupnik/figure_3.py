@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
-from ..report import Claim, Curve, Figure, Panel, Report, Table, verdict_on
+from ..report import Claim, Curve, Figure, Panel, Report, Table, elsewhere, verdict_on
 from . import common
 
 PAPER = (0.058, 0.056)  # Pegasos after 50 iterations, SVM-light
@@ -18,8 +18,9 @@ LAMBDAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 REMARKS = (
     "One comment in ten is of the class sought, where CCAT has half of the documents: a model that never "
     "finds it has an error of 9.6% here.",
-    "`decomposition`, the method of SVM-light, is run up to 5,000 rows; beyond, the optimum is certified to "
-    "1e-4 by the default solver, without a bias as Pegasos is.",
+    "`decomposition`, the method of SVM-light, gives the error at the optimum up to 5,000 rows; beyond, as "
+    "here, the optimum is certified to 1e-4 by the default solver, without a bias as Pegasos is. How long "
+    "`decomposition` takes on all rows stands in rupnik-convergence.",
     "About iteration 50 the error of the own point wiggles by one or two points from one iteration to the "
     "next, in the end by less than a tenth of one.",
     common.PROBLEM,
@@ -36,7 +37,7 @@ def run(lab: Lab) -> Report:
     early = one.error[min(len(one.error), MARK) - 1]
     table = Table(
         "Error on held-out rows",
-        ("", split.training.name, "RCV1, the paper's"),
+        ("", split.training.name, common.THEIRS),
         [
             [f"Pegasos, {MARK} iterations", early, PAPER[0]],
             ["the optimum (the paper: SVM-light)", exact, PAPER[1]],
@@ -67,7 +68,8 @@ def run(lab: Lab) -> Report:
     by_lam = _by_lam(lab, split)
     figure = Figure(
         "rupnik-figure-3",
-        "The error on held-out rows by iteration of the algorithm's own point",
+        "The error on held-out rows by iteration of the algorithm's own point; errors above 20%, in the "
+        "first iterations, are cut off",
         [
             Panel(
                 split.training.name,
@@ -100,12 +102,11 @@ def _by_lam(lab: Lab, split: common.Split) -> dict[float, float]:
 
 def _optimal(by_lam: dict[float, float]) -> Claim:
     best = min(by_lam, key=by_lam.__getitem__)
-    return verdict_on(
-        f"lam = {common.LAM:g} is optimal for Reuters (here for the stand-in: an error within 0.1 points of "
-        "the least)",
-        by_lam[common.LAM] <= by_lam[best] + 0.001,
-        f"least error {by_lam[best]:.2%} at lam = {best:g}, {by_lam[common.LAM]:.2%} at {common.LAM:g}; "
-        "Reuters RCV1 is not at hand",
+    return elsewhere(
+        f"lam = {common.LAM:g} is optimal for Reuters, category CCAT",
+        "Reuters RCV1 is",
+        f"the least error is {by_lam[best]:.2%} at lam = {best:g}, {by_lam[common.LAM]:.2%} at "
+        f"{common.LAM:g}",
     )
 
 

@@ -33,6 +33,8 @@ MEBIBYTE = 2**20
 GAP = 1e-3  # the relative gap at which runs end
 ACCURACY = 1e-2  # to which passes and seconds are counted
 SHARES = (0.05, 0.1, 0.25)  # of the rows in memory
+CELLS = "cells"  # a set with a share of its rows in memory
+DOTS = "a dot is a certificate, the first after about two passes"
 
 
 class Shape(NamedTuple):
@@ -204,13 +206,14 @@ def panel(place: Place, runs: Mapping[str, Run], labels: Mapping[str, str], by: 
     """The runs of one cell as curves, by passes or by seconds."""
     xlabel = "passes over the disk" if by == "passes" else by
     curves = [one.curve(labels[name], by) for name, one in runs.items()]
-    return Panel(place.rows.name, xlabel, "J / J* - 1", curves, yscale="log")
+    levels = {f"{ACCURACY:.0%} above": ACCURACY}
+    return Panel(place.rows.name, xlabel, "J / J* - 1", curves, yscale="log", levels=levels)
 
 
 def figures(name: str, caption: str, panels: Mapping[float, Sequence[Panel]]) -> list[Figure]:
     """A figure for every share of the rows in memory."""
     return [
-        Figure(f"{name}-{100 * share:.0f}", f"{caption}, {share:.0%} of the rows in memory", found)
+        Figure(f"{name}-{100 * share:.0f}", f"{caption}, {share:.0%} of the rows in memory; {DOTS}", found)
         for share, found in panels.items()
     ]
 

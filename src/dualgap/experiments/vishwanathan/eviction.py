@@ -52,12 +52,18 @@ def run(lab: Lab) -> Report:
     )
 
 
+def _shares(ahead: list[Part], table: list[list[Cell]]) -> dict[Cell, list[Part]]:
+    """The sets at each share of the rows in memory."""
+    found: dict[Cell, list[Part]] = {}
+    for part, row in zip(ahead, table, strict=True):
+        found.setdefault(row[1], []).append(part)
+    return found
+
+
 def _by_share(ahead: list[Part], table: list[list[Cell]]) -> str:
-    shares = dict.fromkeys(row[1] for row in table)
-    found = {
-        share: [part for part, row in zip(ahead, table, strict=True) if row[1] == share] for share in shares
-    }
-    return "; ".join(f"{share:.0%} in memory: {tally(parts)}" for share, parts in found.items())
+    return "; ".join(
+        f"{share:.0%} in memory: {tally(parts)}" for share, parts in _shares(ahead, table).items()
+    )
 
 
 def _claim(rule: str, ahead: list[Part], table: list[list[Cell]]) -> Claim:
@@ -66,7 +72,9 @@ def _claim(rule: str, ahead: list[Part], table: list[list[Cell]]) -> Claim:
         f"{row[0]}, {row[1]:.0%} in memory: {shown(row[column])} against {shown(row[-1])}" for row in table
     )
     return verdict_on(
-        f"active eviction needs fewer passes than random eviction: {RULES[rule].removeprefix('active, ')}",
-        mostly(ahead),
-        f"{tally(ahead)} cells ({_by_share(ahead, table)}); {cells}",
+        f"active eviction needs fewer passes than random eviction: {RULES[rule].removeprefix('active, ')} "
+        "(at each "
+        "share of the rows in memory)",
+        [mostly(parts) for parts in _shares(ahead, table).values()],
+        f"{tally(ahead, common.CELLS)} ({_by_share(ahead, table)}); {cells}",
     )

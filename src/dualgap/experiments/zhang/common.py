@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -158,3 +159,9 @@ def largest(found: Collection) -> Rows:
 def longest(found: Collection) -> float:
     """The squared length of the longest document, M^2 of the theorems."""
     return float(np.max(found.X.multiply(found.X).sum(axis=1)))
+
+
+def vacuous(bounds: Sequence[float]) -> str:
+    """How many bounds of a mean hinge loss say less than that of w = 0."""
+    above = sum(bound > 1.0 for bound in bounds)
+    return f" (of their bounds {above} are above 1, the loss of w = 0, and test nothing)" if above else ""
