@@ -193,10 +193,17 @@ def fitted_bias(problem: Problem, smoothing: Smoothing, scores: Floats) -> float
 
 
 def ordered_sum(terms: Floats) -> float:
-    """The sum in the order of the terms, one after the other."""
+    """The sum in an order that is the same on every machine: of many terms every 256th, then these sums one
+    after the other. (``sum`` adds as many at a time as a processor can; one by one takes ten times as long.)
+    """
+    if terms.size > 4 * LANES:
+        whole = terms.size - terms.size % LANES
+        lanes = np.add.reduce(terms[:whole].reshape(-1, LANES), axis=0)
+        terms = np.append(lanes, terms[whole:])
     return float(np.add.accumulate(terms)[-1]) if terms.size else 0.0
 
 
+LANES = 256
 DUALS, CURVATURES, GAPS = range(3)
 
 
