@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import dualgap
 
 project = "dualgap"
@@ -57,3 +60,14 @@ sphinx_gallery_conf = {
     "plot_gallery": "True",
     "min_reported_time": 60,
 }
+
+
+def without_references(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """scikit-learn writes the docstrings of ``set_fit_request`` and its kin; they refer to its own pages."""
+    if name.endswith(("_request", "get_metadata_routing")):
+        lines[:] = [re.sub(r":(?:ref|term):`([^`<]*?)(?:\s*<[^`>]*>)?`", r"\1", line) for line in lines]
+
+
+def setup(app: Any) -> None:
+    """What Sphinx calls."""
+    app.connect("autodoc-process-docstring", without_references)
