@@ -138,13 +138,13 @@ feature_names_in_ : ndarray of shape (n_features,)
     Their names, where X has names that are all strings.""",
 }
 
-_LINE = re.compile(r"^    \{(\w+)\}$", re.MULTILINE)
+_LINE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)  # Python 3.13 takes the indentation away
 
 
 def documented(cls: C) -> C:
     """Fill the shared paragraphs into the docstring of a class."""
     if cls.__doc__ is not None:  # python -OO strips docstrings
         cls.__doc__ = _LINE.sub(
-            lambda found: "\n".join(f"    {line}" for line in SHARED[found[1]].splitlines()), cls.__doc__
+            lambda found: "\n".join(found[1] + line for line in SHARED[found[2]].splitlines()), cls.__doc__
         )
     return cls
